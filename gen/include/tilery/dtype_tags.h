@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by tools/generate.py from tables/dtypes.toml: do not edit. */
+#ifndef TILERY_DTYPE_TAGS_H
+#define TILERY_DTYPE_TAGS_H
+
+#define TLY_F16      0x01 /* float16 */
+#define TLY_BF16     0x02 /* bfloat16 */
+#define TLY_F32      0x03 /* float32 */
+#define TLY_F64      0x04 /* float64 */
+#define TLY_I8       0x10 /* int8 */
+#define TLY_U8       0x11 /* uint8 */
+#define TLY_I16      0x12 /* int16 */
+#define TLY_U16      0x13 /* uint16 */
+#define TLY_I32      0x14 /* int32 */
+#define TLY_U32      0x15 /* uint32 */
+#define TLY_I64      0x16 /* int64 */
+#define TLY_U64      0x17 /* uint64 */
+
+#endif

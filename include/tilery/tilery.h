@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The whole public interface of Tilery. Each header also stands alone. */
+#ifndef TILERY_TILERY_H
+#define TILERY_TILERY_H
+
+#include <tilery/context.h>
+#include <tilery/dtype.h>
+#include <tilery/export.h>
+#include <tilery/nest.h>
+#include <tilery/pack.h>
+#include <tilery/panel.h>
+#include <tilery/status.h>
+#include <tilery/tensor.h>
+#include <tilery/version.h>
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the processor and the operating system offer. The compiler's own detection reads CPUID and
+ * XCR0, so that a register file which the system does not save counts as absent. */
+#include <tilery/context.h>
+
+tly_simd tly_simd_available(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+        return TLY_SIMD_AVX512;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return TLY_SIMD_AVX2;
+    }
+#endif
+    return TLY_SIMD_PORTABLE;
+}
+
+const char *tly_simd_name(tly_simd simd) {
+    switch (simd) {
+    case TLY_SIMD_AUTO:
+        return "auto";
+    case TLY_SIMD_PORTABLE:
+        return "portable";
+    case TLY_SIMD_AVX2:
+        return "avx2";
+    case TLY_SIMD_AVX512:
+        return "avx512";
+    }
+    return "?";
+}
