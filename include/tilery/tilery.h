@@ -7,10 +7,13 @@
 #include <tilery/dtype.h>
 #include <tilery/export.h>
 #include <tilery/nest.h>
+#include <tilery/net.h>
 #include <tilery/pack.h>
 #include <tilery/panel.h>
+#include <tilery/serve.h>
 #include <tilery/status.h>
 #include <tilery/tensor.h>
 #include <tilery/version.h>
+#include <tilery/wire.h>
 
 #endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TILERY_NET_H
+#define TILERY_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tilery/context.h>
+#include <tilery/export.h>
+#include <tilery/panel.h>
+#include <tilery/status.h>
+#include <tilery/tensor.h>
+#include <tilery/wire.h>
+
+TLY_BEGIN_DECLS
+
+/* Addresses, as text:
+ *
+ *     unix:/run/tilery.sock     a Unix socket (at most 107 bytes of path)
+ *     tcp:127.0.0.1:7410        IPv4
+ *     tcp:[::1]:7410            IPv6
+ *     tcp:localhost:7410        a name
+ */
+
+/* Checks the form of an address, without connecting. Errors: INVALID_ARGUMENT. Thread-safe. */
+TLY_API tly_status tly_address_check(const char *address, tly_error *error);
+
+/* A blocking client: one connection to one server. Single-owner. */
+typedef struct tly_client tly_client;
+
+typedef struct tly_client_options {
+    size_t size;                  /* sizeof(tly_client_options) */
+    uint32_t connect_timeout_ms;  /* 0: 10 s */
+    uint32_t progress_timeout_ms; /* longest silence of the server while we wait; 0: 30 s */
+    uint64_t max_tensor_len;      /* bytes of data; 0: no limit but memory */
+    uint32_t max_message_size;    /* largest frame accepted, bytes; 0: 16 MiB */
+    uint32_t socket_buffer_len;   /* SO_RCVBUF in bytes; 0: what has been measured to be best */
+} tly_client_options;
+
+/* Connects and says hello. `options` may be NULL. Errors: INVALID_ARGUMENT (address), IO, TIMEOUT,
+ * CLOSED, PEER (the server refuses), PROTOCOL. */
+TLY_API tly_status tly_client_connect(const tly_context *context, const char *address,
+                                      const tly_client_options *options, tly_client **out_client,
+                                      tly_error *error);
+
+/* Closes in good order and frees; NULL is allowed. Tensors that were fetched live on. */
+TLY_API void tly_client_free(tly_client *client);
+
+/* What the server announced. Lives as long as the client. */
+TLY_API const tly_wire_hello *tly_client_server(const tly_client *client);
+
+/* One preference: a core layout tag, or a panel profile (then `tag` is ignored). */
+typedef struct tly_fetch_layout {
+    uint8_t tag; /* tly_layout_tag */
+    uint8_t reserved[7];
+    const tly_panel_profile *profile; /* NULL: `tag` counts */
+} tly_fetch_layout;
+
+/* Where the data goes. Called once, after the descriptor has been checked, with the bytes to come
+ * and the alignment that layout, request and profile demand together. Returns memory of that size
+ * and alignment, or NULL to give up (TLY_CANCELLED). */
+typedef void *(*tly_fetch_destination_fn)(void *user, const tly_descriptor *descriptor,
+                                          uint64_t len, uint32_t alignment);
+
+/* How far it came. Returns 0 to go on, anything else to stop (TLY_CANCELLED). */
+typedef int (*tly_fetch_progress_fn)(void *user, uint64_t done, uint64_t total);
+
+typedef struct tly_fetch_request {
+    size_t size;                     /* sizeof(tly_fetch_request) */
+    const char *key;                 /* UTF-8, NUL-terminated */
+    const tly_fetch_layout *layouts; /* most preferred first; may be NULL */
+    uint32_t num_layouts;
+    uint32_t min_alignment; /* bytes, power of two; 0: 64 */
+    uint32_t request_flags; /* TLY_WIRE_ALLOW_TRANSCODE */
+    uint32_t reserved;
+    tly_fetch_destination_fn destination; /* NULL: fresh anonymous memory, owned by the result */
+    void *destination_user;
+    tly_fetch_progress_fn progress; /* may be NULL */
+    void *progress_user;
+} tly_fetch_request;
+
+/* A tensor that has been fetched whole and checked. */
+typedef struct tly_fetched tly_fetched;
+
+/* Fetches one tensor. The descriptor is validated before memory is taken, and the result exists
+ * only when every byte has come. The client can be used again after NOT_FOUND, PEER,
+ * LAYOUT_UNAVAILABLE, UNSUPPORTED, MALFORMED, LIMIT, OUT_OF_MEMORY (the server's answer was refused
+ * or was a refusal); after IO, CLOSED, TIMEOUT, PROTOCOL and CANCELLED the connection is broken and
+ * only tly_client_free is left. */
+TLY_API tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,
+                                    tly_fetched **out_fetched, tly_error *error);
+
+/* Asks whether the server is there; `out_seconds` (may be NULL) gets the time the answer took. */
+TLY_API tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *error);
+
+/* The parts of a fetched tensor; all live as long as it does. */
+TLY_API const tly_descriptor *tly_fetched_descriptor(const tly_fetched *fetched);
+TLY_API const void *tly_fetched_descriptor_bytes(const tly_fetched *fetched, size_t *out_len);
+TLY_API void *tly_fetched_data(tly_fetched *fetched);         /* all buffers, back to back */
+TLY_API uint64_t tly_fetched_len(const tly_fetched *fetched); /* bytes */
+
+/* Which preference the server honoured: its index in request->layouts, or num_layouts where it
+ * served the native layout unasked. */
+TLY_API uint32_t tly_fetched_choice(const tly_fetched *fetched);
+
+/* Frees a result, and its data unless request->destination gave the memory; NULL is allowed. */
+TLY_API void tly_fetched_free(tly_fetched *fetched);
+
+TLY_END_DECLS
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TILERY_SERVE_H
+#define TILERY_SERVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tilery/context.h>
+#include <tilery/export.h>
+#include <tilery/status.h>
+#include <tilery/tensor.h>
+
+TLY_BEGIN_DECLS
+
+/* The tensors that a server offers, by key. Filled first, then served: while a server runs on it
+ * the catalogue must not change. Single-owner until then; reading is thread-safe. */
+typedef struct tly_catalogue tly_catalogue;
+
+TLY_API tly_status tly_catalogue_new(const tly_context *context, tly_catalogue **out_catalogue,
+                                     tly_error *error);
+TLY_API void tly_catalogue_free(tly_catalogue *catalogue);
+
+/* Adds every tensor of a container file under its own name. The file stays open and mapped. Nothing
+ * is added when anything is wrong. Errors: those of opening the file; EXISTS (a key is taken). */
+TLY_API tly_status tly_catalogue_add_file(tly_catalogue *catalogue, const char *path,
+                                          tly_error *error);
+
+/* Adds a tensor in memory. The descriptor is copied; `data` (one buffer, `len` bytes) is not, and
+ * must outlive the catalogue. Errors: INVALID_ARGUMENT, EXISTS, OUT_OF_MEMORY. */
+TLY_API tly_status tly_catalogue_add_tensor(tly_catalogue *catalogue, const char *key,
+                                            const tly_descriptor *descriptor, const void *data,
+                                            uint64_t len, tly_error *error);
+
+TLY_API uint64_t tly_catalogue_num_tensors(const tly_catalogue *catalogue);
+
+/* Key of a tensor by its number, in the order of the keys; NULL past the end. */
+TLY_API const char *tly_catalogue_key(const tly_catalogue *catalogue, uint64_t index);
+
+typedef struct tly_server_options {
+    size_t size;               /* sizeof(tly_server_options); in every field 0 means the default */
+    uint32_t max_connections;  /* 64 */
+    uint32_t max_streams;      /* open per connection: 16 */
+    uint32_t max_message_size; /* largest payload accepted, bytes: 1 MiB */
+    uint32_t frame_len;        /* payload of a frame sent, bytes: what has been measured */
+    uint64_t max_queued_len;   /* bytes per connection that wait to be sent or packed: 8 MiB */
+    uint64_t transcode_limit;  /* largest packed buffer, bytes: 4 GiB */
+    uint32_t idle_timeout_ms;  /* a connection without any stream: 5 min */
+    uint32_t progress_timeout_ms; /* a peer that neither takes nor sends what it should: 30 s */
+    uint32_t stop_timeout_ms;     /* what tly_server_stop grants to running transfers: 5 s */
+    uint32_t socket_buffer_len;   /* SO_SNDBUF, bytes: what has been measured */
+} tly_server_options;
+
+/* A server: one event loop, packing on other threads. */
+typedef struct tly_server tly_server;
+
+/* Makes a server for a catalogue, which must outlive it. `options` may be NULL. Single-owner but
+ * for tly_server_stop. */
+TLY_API tly_status tly_server_new(const tly_context *context, const tly_catalogue *catalogue,
+                                  const tly_server_options *options, tly_server **out_server,
+                                  tly_error *error);
+
+/* Starts to listen; may be called for several addresses (tilery/net.h) before tly_server_run. A
+ * Unix socket gets mode 0600; one that is left over from a dead server is replaced, one that is
+ * alive is not (EXISTS). TCP is refused (UNSUPPORTED) for anything but a loopback address: there is
+ * no access control yet. Port 0 takes a free port. */
+TLY_API tly_status tly_server_listen(tly_server *server, const char *address, tly_error *error);
+
+/* Address number `index` that the server listens on, with the port that it got; NULL past the end.
+ */
+TLY_API const char *tly_server_address(const tly_server *server, uint32_t index);
+
+/* Serves until tly_server_stop; running transfers are then given stop_timeout_ms. */
+TLY_API tly_status tly_server_run(tly_server *server, tly_error *error);
+
+/* Ends tly_server_run. May be called from any thread and from a signal handler, before, during and
+ * (until tly_server_free) after the run. */
+TLY_API void tly_server_stop(tly_server *server);
+
+typedef struct tly_server_stats {
+    size_t size;              /* sizeof(tly_server_stats), set by the caller */
+    uint64_t num_connections; /* accepted so far */
+    uint64_t num_refused;     /* turned away by max_connections */
+    uint64_t num_requests;
+    uint64_t num_served;       /* tensors sent whole */
+    uint64_t num_packed;       /* of these, packed on the fly */
+    uint64_t num_failed;       /* answered with an ERROR */
+    uint64_t sent_len;         /* bytes of tensor data handed to the system */
+    uint64_t max_buffered_len; /* most bytes of packed data held at a time, all connections */
+} tly_server_stats;
+
+/* Counts since tly_server_new. Thread-safe. */
+TLY_API void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats);
+
+/* Frees a server that does not run; NULL is allowed. */
+TLY_API void tly_server_free(tly_server *server);
+
+TLY_END_DECLS
+
+#endif
