@@ -6,6 +6,7 @@
 #include <tilery/context.h>
 #include <tilery/dtype.h>
 #include <tilery/export.h>
+#include <tilery/import.h>
 #include <tilery/nest.h>
 #include <tilery/net.h>
 #include <tilery/pack.h>

@@ -15,5 +15,10 @@
 #define TLY_U32      0x15 /* uint32 */
 #define TLY_I64      0x16 /* int64 */
 #define TLY_U64      0x17 /* uint64 */
+#define TLY_BOOL     0x20 /* boolean */
+#define TLY_F8E4M3   0x40 /* float8_e4m3 */
+#define TLY_F8E5M2   0x41 /* float8_e5m2 */
+#define TLY_C64      0x50 /* complex64 */
+#define TLY_C128     0x51 /* complex128 */
 
 #endif

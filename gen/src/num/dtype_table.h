@@ -13,6 +13,11 @@ static const tly_dtype_info tly_dtype_rows[] = {
     {0x15, 3, 32, 0, 0, 0, 0, 0, "u32", "uint32"},
     {0x16, 2, 64, 0, 0, 0, 0, 0, "i64", "int64"},
     {0x17, 3, 64, 0, 0, 0, 0, 0, "u64", "uint64"},
+    {0x20, 4, 1, 0, 0, 0, 0, 0, "bool", "boolean"},
+    {0x40, 1, 8, 4, 3, 2, 0, 7, "f8e4m3", "float8_e4m3"},
+    {0x41, 1, 8, 5, 2, 1, 1, 15, "f8e5m2", "float8_e5m2"},
+    {0x50, 5, 64, 0, 0, 0, 0, 0, "c64", "complex64"},
+    {0x51, 5, 128, 0, 0, 0, 0, 0, "c128", "complex128"},
 };
 
 /* Row of each tag plus one; 0: no such type. */
@@ -29,4 +34,9 @@ static const uint8_t tly_dtype_row_of_tag[256] = {
     [0x15] = 10,
     [0x16] = 11,
     [0x17] = 12,
+    [0x20] = 13,
+    [0x40] = 14,
+    [0x41] = 15,
+    [0x50] = 16,
+    [0x51] = 17,
 };
