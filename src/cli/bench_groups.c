@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every group of benchmarks. A group lives in src/cli/bench_<name>.c. */
+#include <stddef.h>
+
+#include "cli/bench.h"
+
+extern const tly_bench_group tly_bench_cli;
+
+const tly_bench_group *const tly_bench_groups[] = {
+    &tly_bench_cli,
+    NULL,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small questions about text that the command needs in several places. */
+#ifndef TLY_CLI_TEXT_H
+#define TLY_CLI_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 1 if the bytes are well-formed UTF-8 (no overlong form, no surrogate, nothing above U+10FFFF). */
+int tly_text_is_utf8(const char *text, size_t len);
+
+/* Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`,
+ * looking at the first 31 bytes of each. */
+uint32_t tly_text_distance(const char *a, const char *b);
+
+/* "1.5 MiB": three significant digits and a binary unit. Returns `out`. */
+const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes);
+
+#endif
