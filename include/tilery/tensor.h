@@ -12,12 +12,25 @@
 
 TLY_BEGIN_DECLS
 
-/* Tensor descriptors of the Hurray format 1.0 (metadata, memory-layout, buffer-protocol). */
+/* Tensor descriptors of the Hurray format 1.0 (metadata, memory-layout, buffer-protocol): what a
+ * tensor is and how its buffers hold it, in one self-delimiting block of bytes.
+ *
+ * Every refusal names a rule of docs/internals/tensor.md and the byte at fault. Legal descriptors
+ * that this build does not handle give UNSUPPORTED, with the tag and its name in the message. */
 
-#define TLY_MAX_RANK         64
-#define TLY_DYNAMIC          UINT64_MAX /* a dimension that is not known yet */
-#define TLY_DESCRIPTOR_MAGIC "HRRY"
+#define TLY_MAX_RANK 64
+#define TLY_DYNAMIC  UINT64_MAX /* a dimension that is not known yet */
 
+#define TLY_MAX_BUFFERS 255
+
+/* The shortest prefix that tells how long a descriptor is (tly_descriptor_len). */
+#define TLY_DESCRIPTOR_PREFIX_LEN 10
+
+/* Work memory that is enough for every descriptor, however long. `len` + 32 bytes are enough for a
+ * descriptor of `len` bytes. */
+#define TLY_DESCRIPTOR_WORK_LEN 18432
+
+/* Layouts that this build handles. */
 typedef enum tly_layout_tag {
     TLY_LAYOUT_ROW_MAJOR = 0x01,
     TLY_LAYOUT_COL_MAJOR = 0x02,
@@ -28,46 +41,127 @@ typedef enum tly_layout_tag {
     TLY_LAYOUT_PRIVATE_LAST = 0xFE
 } tly_layout_tag;
 
-/* One level of a tiled layout. Arrays have `rank` entries and live as long as the descriptor. */
-typedef struct tly_tiled_record {
-    const uint64_t *tile_shape;
-    const int64_t *outer_strides; /* NULL unless outer is strided */
-    const int64_t *inner_strides; /* NULL unless inner is strided */
-    uint8_t outer;                /* tly_tile_order */
-    uint8_t inner;                /* tly_tile_order */
-} tly_tiled_record;
+/* Where a buffer is (Hurray 1.0, buffer-protocol, device tags). 0xF0 .. 0xFE are private. */
+typedef enum tly_device_tag {
+    TLY_DEVICE_CPU = 0,
+    TLY_DEVICE_CUDA = 1,
+    TLY_DEVICE_ROCM = 2,
+    TLY_DEVICE_METAL = 3,
+    TLY_DEVICE_VULKAN = 4,
+    TLY_DEVICE_WEBGPU = 5,
+    TLY_DEVICE_HEXAGON = 6,
+    TLY_DEVICE_LEVEL_ZERO = 7,
+    TLY_DEVICE_OPENCL = 8
+} tly_device_tag;
+
+/* How a buffer can be reached. 0xF0 .. 0xFE belong to private devices. */
+typedef enum tly_memory_class {
+    TLY_MEMORY_STANDARD = 0,
+    TLY_MEMORY_HOST_PINNED = 1,
+    TLY_MEMORY_UNIFIED = 2,
+    TLY_MEMORY_PEER = 3
+} tly_memory_class;
 
 /* Buffer handle (Hurray 1.0, buffer-protocol). */
 typedef struct tly_buffer_info {
     uint64_t byte_size;
-    uint32_t alignment; /* power of two */
-    uint8_t device;     /* 0: CPU */
-    uint8_t sync_mode;
-    uint8_t memory_class;
-    uint8_t reserved;
+    uint32_t alignment;   /* bytes, a power of two; >= 64 unless byte_size is 0 */
+    uint8_t device;       /* tly_device_tag */
+    uint8_t sync_mode;    /* 0: ready; 1: event; 2: consumer's stream. 0 on the CPU */
+    uint8_t memory_class; /* tly_memory_class */
+    uint8_t reserved;     /* 0 */
 } tly_buffer_info;
 
-/* A descriptor in memory. Arrays are owned by whoever filled the structure: the arena of
- * tly_descriptor_decode, or the caller. */
+/* A descriptor in memory. Plain memory; whoever fills it owns the arrays: tly_descriptor_decode
+ * places them in the caller's work memory (private_data stays in the bytes that were decoded).
+ * Fields of layouts other than `layout` are 0 and NULL, levels past num_levels undefined. */
 typedef struct tly_descriptor {
-    uint32_t flags; /* TLY_FLAG_* */
-    tly_dtype dtype;
-    uint8_t layout; /* tly_layout_tag */
-    uint8_t version_minor;
-    uint8_t num_buffers;
-    uint32_t rank;
-    uint32_t num_levels;  /* tiled: levels */
-    const uint64_t *shape;
-    uint64_t byte_offset; /* of the element with index 0, in buffer 0 */
-    const int64_t *strides;           /* strided: elements */
-    const tly_tiled_record *levels;   /* tiled: outermost first */
-    const uint32_t *morton_bits;      /* Morton */
-    uint64_t private_id;              /* private: extension_layout_id */
-    const uint8_t *private_data;      /* private: extension_data */
-    uint32_t private_len;             /* bytes */
-    uint32_t reserved;
+    uint32_t flags;        /* set by decode (0: no optional sections); ignored by encode */
+    tly_dtype dtype;       /* element type in storage */
+    uint8_t layout;        /* tly_layout_tag */
+    uint8_t version_minor; /* set by decode; encode writes 0 */
+    uint8_t num_buffers;   /* 1 .. 255 */
+    uint32_t rank;         /* 0 .. TLY_MAX_RANK; 0 only row-major or private */
+    uint32_t num_levels;   /* tiled: 1 .. TLY_TILE_MAX_LEVELS */
+    const uint64_t *shape; /* rank entries, TLY_DYNAMIC allowed */
+    uint64_t byte_offset;  /* in buffer 0, of the element whose index is all zero */
     const tly_buffer_info *buffers;
+    const int64_t *strides;                     /* strided: rank entries, elements */
+    const uint32_t *morton_bits;                /* Morton: rank entries, > 0, shape <= 2^bits */
+    uint64_t private_id;                        /* private: extension_layout_id */
+    const uint8_t *private_data;                /* private: extension_data */
+    uint32_t private_len;                       /* bytes */
+    uint32_t reserved;                          /* 0 */
+    tly_tile_level levels[TLY_TILE_MAX_LEVELS]; /* tiled: outermost first */
 } tly_descriptor;
+
+/* Length of a descriptor, from its first TLY_DESCRIPTOR_PREFIX_LEN bytes. Errors: TRUNCATED (fewer
+ * bytes given), MALFORMED (not a descriptor, or a length that none can have). Thread-safe. */
+TLY_API tly_status tly_descriptor_len(const void *bytes, size_t len, uint32_t *out_len,
+                                      tly_error *error);
+
+/* Reads the descriptor at the start of `bytes` and checks every rule that the format has for it.
+ * `len` bytes are there; the descriptor may be shorter (its own length is written to `out_len` when
+ * that is not NULL). Arrays are placed in `work`, of any alignment: see TLY_DESCRIPTOR_WORK_LEN.
+ * Nothing else is allocated. `bytes` must stay while private_data is used. Whether the buffers are
+ * large enough for the elements is a separate question: tly_descriptor_check_buffers.
+ * Errors: TRUNCATED, MALFORMED, UNSUPPORTED, LIMIT (work memory too small). Thread-safe. */
+TLY_API tly_status tly_descriptor_decode(const void *bytes, size_t len, void *work, size_t work_len,
+                                         tly_descriptor *out_descriptor, uint32_t *out_len,
+                                         tly_error *error);
+
+/* Writes a descriptor. `buffer` NULL (capacity 0): only `out_len` is found. What decode would
+ * refuse is refused with the same rule; the offset then counts in the bytes that would have been
+ * written. Errors: INVALID_ARGUMENT (rank or a missing array), MALFORMED, UNSUPPORTED, LIMIT
+ * (capacity). Thread-safe. */
+TLY_API tly_status tly_descriptor_encode(const tly_descriptor *descriptor, void *buffer,
+                                         size_t capacity, size_t *out_len, tly_error *error);
+
+/* Does buffer 0 hold every element that the layout can address, and the padding that the layout
+ * asks for? (Hurray 1.0: layouts, "Buffer Size".) Private layouts pass: only their owner knows.
+ * Dynamic shapes pass: nobody knows yet. Errors: MALFORMED (rule B-SIZE), OVERFLOW. Thread-safe. */
+TLY_API tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error);
+
+/* Number of elements of the logical tensor; 1 for rank 0. Errors: INVALID_ARGUMENT (dynamic
+ * dimension), OVERFLOW. Thread-safe. */
+TLY_API tly_status tly_descriptor_num_elements(const tly_descriptor *descriptor,
+                                               uint64_t *out_count);
+
+/* Bytes of all buffers together, without padding between them: what a stream carries and a message
+ * announces. Errors: OVERFLOW. Thread-safe. */
+TLY_API tly_status tly_descriptor_data_len(const tly_descriptor *descriptor, uint64_t *out_len);
+
+/* Bytes that buffer 0 needs behind and in front of byte_offset: [out_before, out_after) around the
+ * element whose index is all zero. Dense layouts only. Errors: INVALID_ARGUMENT (dynamic
+ * dimension), LAYOUT_UNAVAILABLE (not dense), OVERFLOW. Thread-safe. */
+TLY_API tly_status tly_descriptor_span(const tly_descriptor *descriptor, uint64_t *out_before,
+                                       uint64_t *out_after);
+
+/* The loop nest of a dense layout. Offset 0 of the nest is the element at byte_offset of buffer 0.
+ * Errors: INVALID_ARGUMENT (dynamic dimension), LAYOUT_UNAVAILABLE (a private layout: panels are
+ * bound with tly_panel_bind), OVERFLOW, LIMIT (more loops than a nest can hold). Thread-safe. */
+TLY_API tly_status tly_descriptor_nest(const tly_descriptor *descriptor, tly_nest *out_nest,
+                                       tly_error *error);
+
+/* Fills `out_descriptor` and its only buffer for a row-major tensor in CPU memory, alignment 64, of
+ * exactly the bytes that it needs. `shape` and `out_buffer` must stay while the descriptor is used.
+ * Errors: INVALID_ARGUMENT (rank, dynamic dimension), UNSUPPORTED (type), OVERFLOW. Thread-safe. */
+TLY_API tly_status tly_descriptor_init_row_major(tly_descriptor *out_descriptor,
+                                                 tly_buffer_info *out_buffer, tly_dtype dtype,
+                                                 uint32_t rank, const uint64_t *shape);
+
+/* The same for a private layout: one buffer of `byte_size` bytes with `alignment`, identifier and
+ * data as given (not copied). Errors: INVALID_ARGUMENT. Thread-safe. */
+TLY_API tly_status tly_descriptor_init_private(tly_descriptor *out_descriptor,
+                                               tly_buffer_info *out_buffer, tly_dtype dtype,
+                                               uint32_t rank, const uint64_t *shape, uint8_t layout,
+                                               uint64_t private_id, const void *private_data,
+                                               uint32_t private_len, uint64_t byte_size,
+                                               uint32_t alignment);
+
+/* Name of a layout tag of the format, as in "row-major" or "COO"; "private" for 0xF0 .. 0xFE; NULL
+ * for a tag that the format does not know. Static storage. Thread-safe. */
+TLY_API const char *tly_layout_name(uint8_t layout);
 
 TLY_END_DECLS
 

@@ -13,6 +13,7 @@
 #include <tilery/panel.h>
 #include <tilery/serve.h>
 #include <tilery/status.h>
+#include <tilery/store.h>
 #include <tilery/tensor.h>
 #include <tilery/version.h>
 #include <tilery/wire.h>
