@@ -102,7 +102,7 @@ tly_status tly_panel_bind(const tly_panel_profile *profile, uint32_t rank, const
         loops[0].count = 0;
     }
     if (status == TLY_OK) {
-        status = set_strides(loops, num_loops, tly_dtype_bits(profile->dtype) / 8, &len, error);
+        status = set_strides(loops, num_loops, tly_panel_element_len(profile->dtype), &len, error);
     }
     if (status != TLY_OK) {
         return status;

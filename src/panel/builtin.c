@@ -127,7 +127,7 @@ const char *tly_panel_summary(uint32_t index) {
 
 tly_status tly_panel_by_name(const char *name, tly_dtype dtype, int transposed,
                              tly_panel_profile *out_profile, tly_error *error) {
-    uint32_t bits = tly_dtype_bits(dtype);
+    uint32_t bits = tly_panel_element_len(dtype) * 8;
     const struct builtin *found = NULL;
     const tly_dtype_info *info = tly_dtype_find(dtype);
     tly_panel_profile p = {.size = sizeof p};

@@ -8,6 +8,11 @@
 #include "panel/template.h"
 #include "panel/wire.h"
 
+uint32_t tly_panel_element_len(tly_dtype dtype) {
+    uint32_t bits = tly_dtype_bits(dtype);
+    return bits == 8 || bits == 16 || bits == 32 || bits == 64 ? bits / 8 : 0;
+}
+
 static uint64_t loop_at(uint32_t loop, uint32_t field) {
     return TLY_PANEL_AT_LOOPS + (uint64_t)loop * TLY_PANEL_LOOP_LEN + field;
 }
@@ -20,15 +25,13 @@ static const char *axis_name(const tly_panel_profile *profile, uint32_t axis) {
 }
 
 static tly_status check_head(const tly_panel_profile *p, tly_error *error) {
-    uint32_t bits;
     size_t name_len;
 
     if (p->role != TLY_PANEL_A && p->role != TLY_PANEL_B) {
         return tly_base_fail(error, TLY_MALFORMED, TLY_PANEL_AT_ROLE, "panel-role",
                              "operand role is %u; it is 1 (A) or 2 (B)", p->role);
     }
-    bits = tly_dtype_bits(p->dtype);
-    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) {
+    if (tly_panel_element_len(p->dtype) == 0) {
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_PANEL_AT_DTYPE, "panel-dtype",
                              "element type 0x%02X is not one of 8, 16, 32 or 64 bits that this "
                              "build knows",
@@ -229,7 +232,7 @@ tly_status tly_panel_check(const tly_panel_profile *profile, tly_error *error) {
     }
     tly_panel_axis_reach(profile, TLY_PANEL_K, &k);
     tly_panel_axis_reach(profile, TLY_PANEL_MN, &mn);
-    if ((uint64_t)k.granule * mn.granule * (tly_dtype_bits(profile->dtype) / 8) >
+    if ((uint64_t)k.granule * mn.granule * tly_panel_element_len(profile->dtype) >
         TLY_PANEL_MAX_CELL) {
         return tly_base_fail(error, TLY_LIMIT, TLY_PANEL_AT_LOOPS, "panel-cell",
                              "the smallest panel is %u x %u elements; the limit is %d bytes",

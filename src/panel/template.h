@@ -4,6 +4,9 @@
 
 #include <tilery/panel.h>
 
+/* Bytes of one element, or 0 for a type that panels do not take. */
+uint32_t tly_panel_element_len(tly_dtype dtype);
+
 /* How far the loops of one axis reach, for a profile that tly_panel_check accepts. */
 typedef struct tly_panel_reach {
     uint32_t granule; /* the padded extent is a multiple of this many elements */
