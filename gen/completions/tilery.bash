@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Made by tools/generate.py from tables/options.toml: do not edit.
+_tilery() {
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"
+    local command="" i
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        if [[ ${COMP_WORDS[i]} != -* ]]; then
+            command="${COMP_WORDS[i]}"
+            break
+        fi
+    done
+    if [[ -z $command ]]; then
+        COMPREPLY=($(compgen -W 'bench help --help --version' -- "$word"))
+        return
+    fi
+    case "$command:$before" in
+    bench:--filter) :; return ;;
+    bench:--runs) :; return ;;
+    esac
+    if [[ $word == -* ]]; then
+        case "$command" in
+        bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
+        help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
+        esac
+        return
+    fi
+    case "$command" in
+    help) COMPREPLY=($(compgen -W 'bench help' -- "$word")) ;;
+    esac
+}
+complete -o filenames -F _tilery tilery

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery bench */
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/bench.h"
+#include "cli/cli.h"
+#include "cli/handlers.h"
+#include "cli/options_table.h"
+
+static void list_cases(FILE *out) {
+    for (uint32_t g = 0; tly_bench_groups[g] != NULL; g++) {
+        const tly_bench_group *group = tly_bench_groups[g];
+        fprintf(out, "%s%s: %s\n", g == 0 ? "" : "\n", group->name, group->summary);
+        for (uint32_t i = 0; i < group->num_cases; i++) {
+            fprintf(out, "  %-28s %s\n", group->cases[i].name, group->cases[i].summary);
+        }
+    }
+}
+
+tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error) {
+    tly_bench_options options = {0};
+    const tly_context *context;
+    tly_status status;
+    if (tly_cli_given(cli, TLY_CLI_BENCH_LIST)) {
+        list_cases(cli->out);
+        return TLY_OK;
+    }
+    if (cli->num_args == 0) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-arguments",
+                             "a group is missing; `tilery bench --list` shows them all");
+    }
+    status = tly_cli_context(cli, &context, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    options.runs = (uint32_t)tly_cli_number(cli, TLY_CLI_BENCH_RUNS, 0);
+    options.filter = tly_cli_value(cli, TLY_CLI_BENCH_FILTER, NULL);
+    options.json = tly_cli_given(cli, TLY_CLI_BENCH_JSON);
+    options.out = cli->out;
+    options.progress = isatty(STDERR_FILENO) ? stderr : NULL;
+    return tly_bench_main(context, cli->args, cli->num_args, &options, error);
+}
