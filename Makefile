@@ -1,17 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door. Meson does the work in build/; see README.md for what each target is.
+# The front door. Meson does the work in build/; `make help` says what there is.
 BUILD := build
-.PHONY: all check clean
+SETUP := bash tools/setup.sh
+.PHONY: all setup demo check proof bench fuzz exports install clean help
 
-all: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+all: setup $(BUILD)/build.ninja
+	@ninja -C $(BUILD) --quiet
+	@test ! -x $(BUILD)/tilery || echo "built: $(BUILD)/tilery (try $(BUILD)/tilery --help)"
+
+setup:
+	@$(SETUP) build
 
 $(BUILD)/build.ninja:
-	meson setup $(BUILD)
+	@$(SETUP) build
+	@mkdir -p $(BUILD)
+	@meson setup $(BUILD) $(MESON_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
-check: all
-	python3 tools/generate.py --check
-	python3 tools/run_tests.py $(BUILD)
+demo: all
+	@$(SETUP) build demo
+	@python3 tools/demo/demo.py $(BUILD)
+
+check:
+	@$(SETUP) build check
+	@python3 tools/check.py $(ONLY)
+
+proof:
+	@$(SETUP) build check
+	@python3 tools/proof.py $(ONLY)
+
+bench: all
+	@$(BUILD)/tilery bench all
+
+fuzz:
+	@$(SETUP) build check
+	@python3 tools/fuzz.py
+
+exports: all
+	@python3 tools/check.py --write-exports
+
+install: all
+	@meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD)
+	@rm -rf $(BUILD)
+
+help:
+	@echo "make           install what is missing (Debian packages), build everything into build/"
+	@echo "make demo      the whole way on a real model: import, serve, fetch, multiply, report"
+	@echo "make check     every test; at most 8 minutes on two cores. ONLY='layers exports' picks some,"
+	@echo "               tools/check.py --list names them"
+	@echo "make proof     the long runs; the log goes to docs/internals/proofs.md"
+	@echo "make bench     every benchmark (build/tilery bench --help for one group, or JSON)"
+	@echo "make fuzz      libFuzzer, FUZZ_SECONDS each (60)"
+	@echo "make exports   write tests/expected/exports.txt anew after adding a public function"
+	@echo "make install   into the prefix given by MESON_FLAGS=--prefix=DIR (default /usr/local)"
+	@echo "make clean     remove build/"

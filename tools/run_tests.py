@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs test programs and adds up what they say.
 
-    tools/run_tests.py BUILD_DIR [--suite NAME] [--jobs N] [--env NAME=VALUE]... [--label TEXT]
+    tools/run_tests.py BUILD_DIR [--suite NAME]... [--jobs N] [--env NAME=VALUE]... [--wrapper "CMD"]
 
 Takes the tests that Meson knows in BUILD_DIR, runs each once and counts its TAP lines. Failures and
-skips are shown with what the program printed. With --tally FILE the counts are added to that file
-instead of being printed, so that several runs end in one line: --report FILE prints it.
+skips are shown with what the program printed. A program that says nothing, says less than it planned,
+or ends badly counts as a failure.
 """
 
 import argparse
@@ -15,97 +15,124 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 
 LINE = re.compile(r"^(not ok|ok)\b(?:\s+\d+)?(?:\s*-)?\s*(.*)$")
+PLAN = re.compile(r"^1\.\.(\d+)\b")
 
 
-def run_one(test, extra):
+@dataclass
+class Counts:
+    """What a run came to, and what there is to show of it."""
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    lines: list = field(default_factory=list)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def line(self):
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {self.skipped} skipped" if self.skipped else "")
+
+
+def count_tap(text, code):
+    counts = Counts()
+    planned = 0
+    for line in text.splitlines():
+        plan = PLAN.match(line)
+        if plan:
+            planned += int(plan[1])
+        match = LINE.match(line)
+        if not match:
+            continue
+        if "# skip" in line.lower():
+            counts.skipped += 1
+        elif match[1] == "ok":
+            counts.passed += 1
+        else:
+            counts.failed += 1
+    seen = counts.passed + counts.failed + counts.skipped
+    if counts.failed == 0 and (code != 0 or seen == 0 or seen < planned):
+        counts.failed = max(1, planned - seen)
+    return counts
+
+
+def run_one(test, extra, wrapper):
     environment = {**os.environ, **test["env"], **extra}
     started = time.monotonic()
     try:
-        done = subprocess.run(test["cmd"], env=environment, cwd=test.get("workdir"),
+        done = subprocess.run(wrapper + test["cmd"], env=environment, cwd=test.get("workdir"),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=test["timeout"] or None)
         text, code = done.stdout.decode(errors="replace"), done.returncode
     except subprocess.TimeoutExpired as late:
         text, code = (late.stdout or b"").decode(errors="replace") + "\n(timed out)", -1
-    passed = failed = skipped = 0
+    except OSError as error:
+        text, code = str(error), -1
     if test["protocol"] == "tap":
-        for line in text.splitlines():
-            match = LINE.match(line)
-            if not match:
-                continue
-            if "# skip" in line.lower():
-                skipped += 1
-            elif match[1] == "ok":
-                passed += 1
-            else:
-                failed += 1
-        if code != 0 and failed == 0 or passed + failed + skipped == 0:
-            failed += 1
+        counts = count_tap(text, code)
     elif code == 77:
-        skipped = 1
+        counts = Counts(skipped=1)
     else:
-        passed, failed = (1, 0) if code == 0 else (0, 1)
-    return test["name"], passed, failed, skipped, text, time.monotonic() - started
+        counts = Counts(passed=1) if code == 0 else Counts(failed=1)
+    seconds = time.monotonic() - started
+    if counts.failed or counts.skipped or os.environ.get("VERBOSE"):
+        ending = "" if code in (0, 77) else f", ended with {code}"
+        counts.lines.append(f"{test['name']}: {counts.line()}{ending} ({seconds:.1f} s)")
+        shown = text.splitlines()
+        if not counts.failed:
+            shown = [line for line in shown if "skip" in line.lower()]
+        counts.lines += ["    " + line for line in shown[-60:]]
+    return test["name"], counts, seconds
 
 
-def tally_add(path, counts):
-    old = json.loads(path.read_text()) if path.exists() else [0, 0, 0]
-    path.write_text(json.dumps([a + b for a, b in zip(old, counts)]))
-
-
-def closing_line(counts):
-    passed, failed, skipped = counts
-    return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+def run(build, suites=(), without=(), jobs=None, extra=None, wrapper=()):
+    """Runs the tests of a build folder; returns (Counts, [(seconds, name)] slowest first)."""
+    listed = subprocess.run(["meson", "introspect", str(build), "--tests"],
+                            check=True, stdout=subprocess.PIPE).stdout
+    tests = json.loads(listed)
+    suite_of = lambda test: {s.split(":")[-1] for s in test["suite"]}
+    if suites:
+        tests = [t for t in tests if suite_of(t) & set(suites)]
+    tests = [t for t in tests if not suite_of(t) & set(without)]
+    total = Counts()
+    serial = [t for t in tests if not t.get("is_parallel", True)]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=jobs or os.cpu_count()) as pool:
+        futures = [pool.submit(run_one, t, extra or {}, list(wrapper))
+                   for t in tests if t not in serial]
+        results = [f.result() for f in concurrent.futures.as_completed(futures)]
+    results += [run_one(t, extra or {}, list(wrapper)) for t in serial]
+    for _, counts, _ in sorted(results, key=lambda r: r[0]):
+        total.add(counts)
+        total.lines += counts.lines
+    if not results:
+        total.failed += 1
+        total.lines.append("no test programs were found")
+    return total, sorted(((s, n) for n, _, s in results), reverse=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", nargs="?", type=pathlib.Path)
+    parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--suite", action="append", default=[])
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("--env", action="append", default=[])
-    parser.add_argument("--label", default="")
-    parser.add_argument("--tally", type=pathlib.Path)
-    parser.add_argument("--report", type=pathlib.Path)
+    parser.add_argument("--wrapper", default="")
     args = parser.parse_args()
-
-    if args.report:
-        counts = json.loads(args.report.read_text())
-        print(closing_line(counts))
-        return 1 if counts[1] or not counts[0] else 0
-
-    tests = json.loads(subprocess.run(["meson", "introspect", str(args.build), "--tests"],
-                                      check=True, stdout=subprocess.PIPE).stdout)
-    if args.suite:
-        tests = [t for t in tests if any(s.split(":")[-1] in args.suite for s in t["suite"])]
-    extra = dict(item.split("=", 1) for item in args.env)
-    counts = [0, 0, 0]
-    label = f"[{args.label}] " if args.label else ""
-    serial = [t for t in tests if not t.get("is_parallel", True)]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=args.jobs) as pool:
-        futures = [pool.submit(run_one, t, extra) for t in tests if t not in serial]
-        results = [f.result() for f in concurrent.futures.as_completed(futures)]
-    results += [run_one(t, extra) for t in serial]
-    for name, passed, failed, skipped, text, seconds in sorted(results):
-        counts = [counts[0] + passed, counts[1] + failed, counts[2] + skipped]
-        if failed or skipped or os.environ.get("VERBOSE"):
-            print(f"{label}{name}: {closing_line((passed, failed, skipped))} ({seconds:.1f} s)")
-            shown = text.splitlines()
-            if not failed:
-                shown = [line for line in shown if "skip" in line.lower()]
-            for line in shown[-60:]:
-                print("    " + line)
-    if args.tally:
-        tally_add(args.tally, counts)
-        print(f"{label}{len(results)} programs: {closing_line(counts)}")
-    else:
-        print(closing_line(counts))
-    return 1 if counts[1] or not counts[0] else 0
+    counts, _ = run(args.build, args.suite, (), args.jobs,
+                    dict(item.split("=", 1) for item in args.env), shlex.split(args.wrapper))
+    for line in counts.lines:
+        print(line)
+    print(counts.line())
+    return 1 if counts.failed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of `make check`; tools/check.py runs them in order."""

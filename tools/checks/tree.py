@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about files: licence lines, length, generated files, one page of documentation a folder."""
+
+import re
+import sys
+
+from .common import Report, tail, tree_files
+
+MAX_LINES = 800
+CODE = (".c", ".h", ".py", ".sh", ".cpp", ".build", ".toml", ".proto", ".js")
+WITH_LICENCE = CODE + (".md", ".txt", ".map", ".ini", ".supp")
+NO_LICENCE = ("LICENSE", "NOTICE")
+DATA = ("tests/vectors/", "tests/expected/", "tests/fuzz/corpus/", "tests/data/")
+
+
+def licences(house):
+    """Every file of ours says its licence in its first lines."""
+    report = Report()
+    problems = []
+    for name in tree_files(house.root):
+        if name in NO_LICENCE or name.startswith(DATA) or not name.endswith(WITH_LICENCE):
+            continue
+        start = (house.root / name).read_text(errors="replace").splitlines()[:5]
+        if not any("SPDX-License-Identifier: Apache-2.0" in line for line in start):
+            problems.append(f"{name}: no line \"SPDX-License-Identifier: Apache-2.0\" at its start")
+    report.rule(problems)
+    return report
+
+
+def lengths(house):
+    """No file of code that a person cannot read in one go."""
+    report = Report()
+    problems = []
+    for name in tree_files(house.root):
+        if name.endswith(CODE) and not name.startswith(("gen/",) + DATA):
+            count = (house.root / name).read_text(errors="replace").count("\n")
+            if count > MAX_LINES:
+                problems.append(f"{name}: {count} lines, at most {MAX_LINES}: one idea per file")
+    report.rule(problems)
+    return report
+
+
+def generated(house):
+    """gen/ is what the generator makes from tables/."""
+    report = Report()
+    code, text = house.command([sys.executable, "tools/generate.py", "--check"])
+    report.check(code == 0, text.strip())
+    return report
+
+
+def pages(house):
+    """Each folder of src/ has a page in docs/internals/, and the index links each page."""
+    report = Report()
+    index = house.root / "docs/internals/README.md"
+    linked = index.read_text() if index.is_file() else ""
+    for folder in sorted(p for p in (house.root / "src").iterdir() if p.is_dir()):
+        if folder.name == "product" or not any(folder.rglob("*.c")):
+            continue
+        page = f"{folder.name}.md"
+        report.check((house.root / "docs/internals" / page).is_file(),
+                     f"src/{folder.name}: docs/internals/{page} is missing: what the folder is for, "
+                     "the idea, how to change it, what not to do")
+    for page in sorted((house.root / "docs/internals").glob("*.md")):
+        report.check(page.name == "README.md" or f"({page.name})" in linked,
+                     f"docs/internals/README.md has no link to {page.name}")
+    decisions = house.root / "docs/adr/README.md"
+    linked = decisions.read_text() if decisions.is_file() else ""
+    numbers = {}
+    for page in sorted((house.root / "docs/adr").glob("[0-9]*.md")):
+        report.check(f"({page.name})" in linked, f"docs/adr/README.md has no link to {page.name}")
+        report.check(page.name[:4] not in numbers,
+                     f"docs/adr: {page.name} and {numbers.get(page.name[:4])} have one number")
+        numbers[page.name[:4]] = page.name
+    return report
+
+
+def links(house):
+    """Relative links between documents lead somewhere."""
+    report = Report()
+    problems = []
+    for name in tree_files(house.root):
+        if not name.endswith(".md"):
+            continue
+        path = house.root / name
+        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if "://" not in target and not target.startswith(("#", "mailto:")):
+                if not (path.parent / target.split("#")[0]).exists():
+                    problems.append(f"{name}: dead link: {target}")
+    report.rule(problems)
+    return report
+
+
+def python_compiles(house):
+    """Every tool parses."""
+    report = Report()
+    problems = []
+    for name in tree_files(house.root):
+        if name.endswith(".py"):
+            try:
+                compile((house.root / name).read_text(), name, "exec")
+            except SyntaxError as error:
+                problems.append(f"{name}:{error.lineno}: {error.msg}")
+        elif name.endswith(".sh") or name == ".ci/run":
+            code, text = house.command(["bash", "-n", name])
+            if code != 0:
+                problems.append("\n".join(tail(text)))
+    report.rule(problems)
+    return report
