@@ -20,5 +20,14 @@
 #define TLY_F8E5M2   0x41 /* float8_e5m2 */
 #define TLY_C64      0x50 /* complex64 */
 #define TLY_C128     0x51 /* complex128 */
+#define TLY_F8E8M0   0x42 /* float8_e8m0 */
+#define TLY_F4E2M1   0x43 /* float4_e2m1 */
+#define TLY_F6E2M3   0x44 /* float6_e2m3 */
+#define TLY_F6E3M2   0x45 /* float6_e3m2 */
+#define TLY_F128     0x46 /* float128 */
+#define TLY_I4       0x48 /* int4 */
+#define TLY_U4       0x49 /* uint4 */
+#define TLY_I2       0x4A /* int2 */
+#define TLY_U2       0x4B /* uint2 */
 
 #endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much of buffer 0 a dense layout needs. Computed from the formulas of the layouts, without a
+ * nest: a nest has a limit on its loops, a descriptor has not. */
+#include <tilery/tensor.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "num/bits.h"
+#include "tensor/layouts.h"
+
+/* Element offsets that a layout reaches: low <= 0, high one past the highest. */
+typedef struct span {
+    int64_t low;
+    int64_t high; /* as "one past" only at the very end; the highest offset until then */
+} span;
+
+static int has_dynamic(const tly_descriptor *d) {
+    for (uint32_t k = 0; k < d->rank; k++) {
+        if (d->shape[k] == TLY_DYNAMIC) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_empty(const tly_descriptor *d) {
+    for (uint32_t k = 0; k < d->rank; k++) {
+        if (d->shape[k] == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int product(const uint64_t *extents, uint32_t rank, int64_t *out) {
+    int64_t p = 1;
+    for (uint32_t k = 0; k < rank; k++) {
+        if (tly_base_mul_u64_i64(extents[k], p, &p)) {
+            return 1;
+        }
+    }
+    *out = p;
+    return 0;
+}
+
+/* Adds what `strides` (times `unit`) reach over extents that are all > 0. */
+static int add_strided(span *s, const uint64_t *extents, const int64_t *strides, uint32_t rank,
+                       int64_t unit) {
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t reach;
+        int64_t *end = strides[k] < 0 ? &s->low : &s->high;
+        if (tly_base_mul_u64_i64(extents[k] - 1, strides[k], &reach) ||
+            __builtin_mul_overflow(reach, unit, &reach) || tly_base_add_i64(*end, reach, end)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Adds a grid that is filled without gaps. */
+static int add_packed(span *s, const uint64_t *extents, uint32_t rank, int64_t unit) {
+    int64_t places;
+    return product(extents, rank, &places) || __builtin_mul_overflow(places - 1, unit, &places) ||
+           tly_base_add_i64(s->high, places, &s->high);
+}
+
+static tly_status tiled_span(const tly_descriptor *d, span *s) {
+    uint64_t grid[TLY_MAX_RANK];
+    const uint64_t *inside = d->shape;
+    for (uint32_t n = 0; n < d->num_levels; n++) {
+        const tly_tile_level *level = &d->levels[n];
+        int64_t tile_len;
+        for (uint32_t k = 0; k < d->rank; k++) {
+            uint64_t rest = inside[k] % level->tile_shape[k];
+            if (n > 0 && rest != 0) {
+                return TLY_INVALID_ARGUMENT;
+            }
+            grid[k] = inside[k] / level->tile_shape[k] + (rest != 0);
+        }
+        if (product(level->tile_shape, d->rank, &tile_len) ||
+            (level->outer == TLY_TILE_STRIDED
+                 ? add_strided(s, grid, level->outer_strides, d->rank, tile_len)
+                 : add_packed(s, grid, d->rank, tile_len))) {
+            return TLY_OVERFLOW;
+        }
+        inside = level->tile_shape;
+        if (level->inner == TLY_TILE_STRIDED
+                ? add_strided(s, inside, level->inner_strides, d->rank, 1)
+                : level->inner != TLY_TILE_NESTED && add_packed(s, inside, d->rank, 1)) {
+            return TLY_OVERFLOW;
+        }
+    }
+    return TLY_OK;
+}
+
+/* All codes of the given bits. With unequal bits they have gaps, and their number (which the format
+ * asks for) may be larger or smaller than the highest code: both must fit. */
+static tly_status morton_span(const tly_descriptor *d, span *s) {
+    uint64_t highest = 0;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < d->rank; k++) {
+        for (uint32_t b = 0; b < d->morton_bits[k]; b++) {
+            uint64_t place = (uint64_t)b * d->rank + k;
+            if (place >= 62) {
+                return TLY_OVERFLOW;
+            }
+            highest |= UINT64_C(1) << place;
+        }
+        sum += d->morton_bits[k];
+    }
+    if (sum >= 62) {
+        return TLY_OVERFLOW;
+    }
+    if (highest < (UINT64_C(1) << sum) - 1) {
+        highest = (UINT64_C(1) << sum) - 1;
+    }
+    s->high = (int64_t)highest;
+    return TLY_OK;
+}
+
+static tly_status element_span(const tly_descriptor *d, span *s) {
+    tly_status status = TLY_OK;
+    s->low = 0;
+    s->high = 0;
+    if (d->layout == TLY_LAYOUT_MORTON) {
+        status = morton_span(d, s);
+    } else if (is_empty(d)) {
+        return TLY_OK;
+    } else if (d->layout == TLY_LAYOUT_TILED) {
+        status = tiled_span(d, s);
+    } else if (d->layout == TLY_LAYOUT_STRIDED ? add_strided(s, d->shape, d->strides, d->rank, 1)
+                                               : add_packed(s, d->shape, d->rank, 1)) {
+        status = TLY_OVERFLOW;
+    }
+    if (status == TLY_OK && tly_base_add_i64(s->high, 1, &s->high)) {
+        status = TLY_OVERFLOW;
+    }
+    return status;
+}
+
+tly_status tly_descriptor_span(const tly_descriptor *descriptor, uint64_t *out_before,
+                               uint64_t *out_after) {
+    const tly_tensor_layout *layout = tly_tensor_layout_find(descriptor->layout);
+    uint32_t bits = tly_dtype_bits(descriptor->dtype);
+    tly_status status;
+    span s;
+    if (layout == NULL || !layout->supported || !layout->dense || bits == 0) {
+        return TLY_LAYOUT_UNAVAILABLE;
+    }
+    if (has_dynamic(descriptor)) {
+        return TLY_INVALID_ARGUMENT;
+    }
+    status = element_span(descriptor, &s);
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (tly_num_storage_len((uint64_t)0 - (uint64_t)s.low, bits, out_before) ||
+        tly_num_storage_len((uint64_t)s.high, bits, out_after)) {
+        return TLY_OVERFLOW;
+    }
+    return TLY_OK;
+}
+
+tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error) {
+    const tly_descriptor *d = descriptor;
+    uint64_t before;
+    uint64_t after;
+    uint64_t end;
+    tly_status status;
+    if (d->layout >= TLY_LAYOUT_PRIVATE_FIRST || has_dynamic(d)) {
+        return TLY_OK;
+    }
+    status = tly_descriptor_span(d, &before, &after);
+    if (status == TLY_INVALID_ARGUMENT) {
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "L-TILED-DIVIDE",
+                             "the tiles of one level do not divide those of the level around it");
+    }
+    if (status == TLY_OVERFLOW ||
+        (status == TLY_OK && tly_base_add_u64(d->byte_offset, after, &end))) {
+        return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "B-SIZE",
+                             "the layout needs more than 2^63 bytes of buffer 0");
+    }
+    if (status != TLY_OK) {
+        return tly_base_fail(error, status, TLY_NO_OFFSET, "B-SIZE",
+                             "the buffer size of layout 0x%02X cannot be checked", d->layout);
+    }
+    if (before > d->byte_offset || end > d->buffers[0].byte_size) {
+        return tly_base_fail(
+            error, TLY_MALFORMED, TLY_NO_OFFSET, "B-SIZE",
+            "buffer 0 has %llu bytes; the layout needs %llu in front of byte offset "
+            "%llu and %llu behind it",
+            (unsigned long long)d->buffers[0].byte_size, (unsigned long long)before,
+            (unsigned long long)d->byte_offset, (unsigned long long)after);
+    }
+    return TLY_OK;
+}
+
+tly_status tly_descriptor_num_elements(const tly_descriptor *descriptor, uint64_t *out_count) {
+    uint64_t count = 1;
+    if (has_dynamic(descriptor)) {
+        return TLY_INVALID_ARGUMENT;
+    }
+    if (is_empty(descriptor)) {
+        *out_count = 0;
+        return TLY_OK;
+    }
+    for (uint32_t k = 0; k < descriptor->rank; k++) {
+        if (tly_base_mul_u64(count, descriptor->shape[k], &count)) {
+            return TLY_OVERFLOW;
+        }
+    }
+    *out_count = count;
+    return TLY_OK;
+}
+
+tly_status tly_descriptor_data_len(const tly_descriptor *descriptor, uint64_t *out_len) {
+    uint64_t len = 0;
+    for (uint32_t i = 0; i < descriptor->num_buffers; i++) {
+        if (tly_base_add_u64(len, descriptor->buffers[i].byte_size, &len)) {
+            return TLY_OVERFLOW;
+        }
+    }
+    *out_len = len;
+    return TLY_OK;
+}
