@@ -174,7 +174,7 @@ typedef enum tly_wire_event_kind {
     TLY_WIRE_EVENT_PONG = 9
 } tly_wire_event_kind;
 
-/* What happened. Pointers are good until the next call on the connection that takes input. */
+/* What happened. Pointers are good until the next tly_wire_next or call that takes input. */
 typedef struct tly_wire_event {
     int32_t kind; /* tly_wire_event_kind */
     uint32_t stream;

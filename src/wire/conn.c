@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/conn.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/context.h"
+#include "base/error.h"
+
+#define DEFAULT_SERVER_MESSAGE (1u << 20)
+#define DEFAULT_CLIENT_MESSAGE (16u << 20)
+#define DEFAULT_CONTROL_LEN    (1u << 20)
+#define DEFAULT_STREAMS        16u
+#define DEFAULT_QUEUED_LEN     (8u << 20)
+#define CLIENT_HELLO_STREAM    1u
+
+const char *tly_wire_code_name(uint32_t code) {
+    switch (code) {
+    case TLY_WIRE_VERSION_MISMATCH:
+        return "PROTOCOL_VERSION_MISMATCH";
+    case TLY_WIRE_UNKNOWN_TENSOR:
+        return "UNKNOWN_TENSOR";
+    case TLY_WIRE_LAYOUT_UNAVAILABLE:
+        return "LAYOUT_UNAVAILABLE";
+    case TLY_WIRE_TRANSCODE_LIMIT:
+        return "TRANSCODE_LIMIT_EXCEEDED";
+    case TLY_WIRE_DEVICE_UNAVAILABLE:
+        return "DEVICE_UNAVAILABLE";
+    case TLY_WIRE_INVALID_MESSAGE:
+        return "INVALID_MESSAGE";
+    case TLY_WIRE_TOO_LARGE:
+        return "MESSAGE_TOO_LARGE";
+    case TLY_WIRE_SHARD_MISMATCH:
+        return "SHARD_MISMATCH";
+    case TLY_WIRE_SERVER_FAILED:
+        return "SERVER_FAILED";
+    case TLY_WIRE_BUSY:
+        return "BUSY";
+    default:
+        return "?";
+    }
+}
+
+/* Keeps a private copy of a serialised HELLO and reads it: our own has to pass the same rules as a
+ * peer's. */
+static tly_status keep_hello(tly_wire *w, const tly_wire_options *options, tly_error *error) {
+    tly_wire_hello hello = {TLY_WIRE_VERSION,          w->max_message_size,
+                            options->capability_flags, options->layouts,
+                            options->devices,          options->memory_classes,
+                            options->num_devices,      options->num_memory_classes};
+    uint64_t len = tly_wire_hello_len(&hello);
+    if (hello.num_devices > UINT16_MAX || hello.num_memory_classes > UINT16_MAX ||
+        hello.layouts.num > UINT16_MAX || len > UINT32_MAX) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "hello-lists",
+                             "a list in our HELLO has more than 65535 entries");
+    }
+    w->ours_bytes = tly_base_alloc(w->context, (size_t)len, 1);
+    if (w->ours_bytes == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a HELLO");
+    }
+    w->ours_len = (size_t)len;
+    tly_wire_hello_put(w->ours_bytes, &hello);
+    return tly_wire_hello_get(w->ours_bytes, w->ours_len, &w->ours, error);
+}
+
+static tly_status start(tly_wire *w, const tly_wire_options *options, tly_error *error) {
+    tly_status status = keep_hello(w, options, error);
+    uint8_t *out;
+    if (status != TLY_OK) {
+        return status;
+    }
+    w->streams =
+        tly_base_calloc(w->context, w->max_streams * sizeof *w->streams, _Alignof(wire_stream));
+    if (w->streams == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for %u streams", w->max_streams);
+    }
+    if (w->role == TLY_WIRE_CLIENT) {
+        w->hello_stream = CLIENT_HELLO_STREAM;
+        w->next_stream = CLIENT_HELLO_STREAM + 1;
+        out = tly_wire_queue(w, TLY_WIRE_CLIENT_HELLO, w->hello_stream, (uint32_t)w->ours_len);
+        if (out == NULL) {
+            return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                 "no memory for a HELLO");
+        }
+        memcpy(out, w->ours_bytes, w->ours_len);
+    }
+    return TLY_OK;
+}
+
+tly_status tly_wire_new(const tly_context *context, const tly_wire_options *options,
+                        tly_wire **out_wire, tly_error *error) {
+    tly_wire *w;
+    tly_status status;
+    *out_wire = NULL;
+    if (options->size != sizeof *options ||
+        (options->role != TLY_WIRE_CLIENT && options->role != TLY_WIRE_SERVER) ||
+        options->max_streams > UINT16_MAX) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options",
+                             "tly_wire_options: wrong size, role or number of streams");
+    }
+    w = tly_base_calloc(context, sizeof *w, _Alignof(tly_wire));
+    if (w == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for a connection");
+    }
+    w->context = context;
+    w->role = options->role;
+    w->max_message_size = options->max_message_size != 0 ? options->max_message_size
+                          : w->role == TLY_WIRE_SERVER   ? DEFAULT_SERVER_MESSAGE
+                                                         : DEFAULT_CLIENT_MESSAGE;
+    w->max_control_len =
+        options->max_control_len != 0 ? options->max_control_len : DEFAULT_CONTROL_LEN;
+    w->max_streams = options->max_streams != 0 ? options->max_streams : DEFAULT_STREAMS;
+    w->max_queued_len = options->max_queued_len != 0 ? options->max_queued_len : DEFAULT_QUEUED_LEN;
+    status = start(w, options, error);
+    if (status != TLY_OK) {
+        tly_wire_free(w);
+        return status;
+    }
+    *out_wire = w;
+    return TLY_OK;
+}
+
+void tly_wire_free(tly_wire *wire) {
+    if (wire == NULL) {
+        return;
+    }
+    tly_wire_free_output(wire);
+    tly_base_free(wire->context, wire->streams, wire->max_streams * sizeof *wire->streams,
+                  _Alignof(wire_stream));
+    tly_base_free(wire->context, wire->control, wire->control_capacity, 1);
+    tly_base_free(wire->context, wire->ours_bytes, wire->ours_len, 1);
+    tly_base_free(wire->context, wire->peer_bytes, wire->peer_len, 1);
+    tly_base_free(wire->context, wire, sizeof *wire, _Alignof(tly_wire));
+}
+
+wire_stream *tly_wire_find_stream(tly_wire *w, uint32_t id) {
+    for (uint32_t i = 0; i < w->num_streams; i++) {
+        if (w->streams[i].id == id) {
+            return &w->streams[i];
+        }
+    }
+    return NULL;
+}
+
+/* The caller has made sure that there is room. */
+wire_stream *tly_wire_open_stream(tly_wire *w, uint32_t id, stream_state state) {
+    wire_stream *s = &w->streams[w->num_streams++];
+    memset(s, 0, sizeof *s);
+    s->id = id;
+    s->state = state;
+    return s;
+}
+
+void tly_wire_close_stream(tly_wire *w, uint32_t id) {
+    wire_stream *s = tly_wire_find_stream(w, id);
+    if (s != NULL) {
+        *s = w->streams[--w->num_streams];
+    }
+}
+
+tly_status tly_wire_set_destination(tly_wire *wire, uint32_t stream, void *at, uint64_t len) {
+    wire_stream *s = tly_wire_find_stream(wire, stream);
+    if (s == NULL || wire->role != TLY_WIRE_CLIENT || s->state != STREAM_DATA || s->done != 0 ||
+        len != s->total) {
+        return TLY_INVALID_ARGUMENT;
+    }
+    s->dest = at;
+    return TLY_OK;
+}
+
+const tly_wire_hello *tly_wire_peer(const tly_wire *wire) {
+    return wire->has_peer ? &wire->peer : NULL;
+}
+
+uint32_t tly_wire_num_streams(const tly_wire *wire) {
+    return wire->num_streams;
+}
+
+int tly_wire_is_closing(const tly_wire *wire) {
+    return wire->closing;
+}
+
+int tly_wire_wants_input(const tly_wire *wire) {
+    /* A server reads no further request while it has no stream to put it in: whoever sends requests
+     * faster than they can be answered waits in the kernel's buffers, not in ours. */
+    return wire->queued < wire->max_queued_len &&
+           !(wire->role == TLY_WIRE_SERVER && wire->in == IN_HEAD &&
+             wire->num_streams == wire->max_streams);
+}
+
+tly_status tly_wire_eof(const tly_wire *wire, tly_error *error) {
+    if (wire->closing) {
+        return TLY_OK;
+    }
+    if (wire->in == IN_DATA) {
+        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-in-frame",
+                             "the peer closed the connection %llu bytes before the end of a frame",
+                             (unsigned long long)wire->left);
+    }
+    if (wire->in != IN_HEAD || wire->stage_len != 0) {
+        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-in-message",
+                             "the peer closed the connection in the middle of a message");
+    }
+    if (wire->role == TLY_WIRE_CLIENT && !wire->has_peer) {
+        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-before-hello",
+                             "the peer closed the connection without saying HELLO");
+    }
+    if (wire->role == TLY_WIRE_CLIENT && wire->num_streams != 0) {
+        const wire_stream *s = &wire->streams[0];
+        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-in-stream",
+                             "the peer closed the connection with stream %u after %llu of %llu "
+                             "bytes",
+                             s->id, (unsigned long long)s->done, (unsigned long long)s->total);
+    }
+    return TLY_OK;
+}
