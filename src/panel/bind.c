@@ -6,12 +6,13 @@
 #include "base/error.h"
 #include "panel/template.h"
 
-/* Turns of one loop of the template. */
+/* Turns of one loop of the template; none over an empty axis, so that an empty tensor has an empty
+ * panel. */
 static tly_status bind_count(const tly_panel_loop *loop, uint64_t extent, uint64_t *out_count,
                              tly_error *error) {
     uint64_t padded;
     if (loop->rounded == 0) {
-        *out_count = loop->count;
+        *out_count = extent != 0 ? loop->count : 0;
         return TLY_OK;
     }
     if (tly_base_round_up_u64(extent, loop->round, &padded)) {
@@ -68,7 +69,6 @@ tly_status tly_panel_bind(const tly_panel_profile *profile, uint32_t rank, const
     tly_loop loops[TLY_PANEL_MAX_RANK + TLY_PANEL_MAX_LOOPS];
     uint32_t num_loops = 0;
     uint64_t len = 0;
-    int empty = 0;
     tly_status status = tly_panel_check(profile, error);
 
     if (status != TLY_OK) {
@@ -84,7 +84,6 @@ tly_status tly_panel_bind(const tly_panel_profile *profile, uint32_t rank, const
         status = check_reach(profile, TLY_PANEL_MN, shape[profile->mn_axis], error);
     }
     for (uint32_t axis = 0; axis < rank; axis++) {
-        empty |= shape[axis] == 0;
         if (axis != profile->k_axis && axis != profile->mn_axis) {
             loops[num_loops++] = (tly_loop){.axis = axis, .step = 1, .count = shape[axis]};
         }
@@ -97,9 +96,6 @@ tly_status tly_panel_bind(const tly_panel_profile *profile, uint32_t rank, const
             .step = from->step,
         };
         status = bind_count(from, shape[loop->axis], &loop->count, error);
-    }
-    if (status == TLY_OK && empty) {
-        loops[0].count = 0;
     }
     if (status == TLY_OK) {
         status = set_strides(loops, num_loops, tly_panel_element_len(profile->dtype), &len, error);
