@@ -80,8 +80,7 @@ static void unknown_names_and_types(void **state) {
     tly_error err;
     CHECK_RULE(tly_panel_by_name("ba16a64", TLY_F32, 0, &p, &err), &err, TLY_NOT_FOUND,
                "panel-name");
-    CHECK_RULE(tly_panel_by_name("", TLY_F32, 0, &p, &err), &err, TLY_NOT_FOUND,
-               "panel-name");
+    CHECK_RULE(tly_panel_by_name("", TLY_F32, 0, &p, &err), &err, TLY_NOT_FOUND, "panel-name");
     CHECK_RULE(tly_panel_by_name("ba16a64b", TLY_BF16, 0, &p, &err), &err, TLY_UNSUPPORTED,
                "panel-dtype");
     CHECK_RULE(tly_panel_by_name("nr16", 0, 0, &p, &err), &err, TLY_UNSUPPORTED, "panel-dtype");
