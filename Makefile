@@ -25,7 +25,7 @@ check:
 	@python3 tools/check.py $(ONLY)
 
 proof:
-	@$(SETUP) build check
+	@$(SETUP) build check proof
 	@python3 tools/proof.py $(ONLY)
 
 bench: all

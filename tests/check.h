@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -45,6 +46,19 @@ static inline uint64_t check_random(check_rng *rng) {
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
+}
+
+/* How often a randomised test repeats: `normal` times in `make check`; `make proof` sets
+ * TILERY_ROUNDS for the tests named in tables/proofs.toml. */
+static inline uint64_t check_rounds(uint64_t normal) {
+    const char *text = getenv("TILERY_ROUNDS");
+    return text != NULL && text[0] != '\0' ? strtoull(text, NULL, 10) : normal;
+}
+
+/* Where its random numbers start: `normal`, or TILERY_SEED where that is set (`make proof`). */
+static inline uint64_t check_seed(uint64_t normal) {
+    const char *text = getenv("TILERY_SEED");
+    return text != NULL && text[0] != '\0' ? strtoull(text, NULL, 10) : normal;
 }
 
 /* Uniform in 0 .. bound-1; bound > 0. */

@@ -29,6 +29,7 @@ STEPS = {
     "tests": builds.plain,
     "globals": product.globals_,
     "consumer": product.consumer,
+    "startup": product.startup,
     "fuzz-list": fuzzing.listed,
     "simd": builds.simd_levels,
     "sanitizers": builds.sanitizers,

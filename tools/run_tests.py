@@ -94,7 +94,7 @@ def run_one(test, extra, wrapper):
     return test["name"], counts, seconds
 
 
-def run(build, suites=(), without=(), jobs=None, extra=None, wrapper=()):
+def run(build, suites=(), without=(), names=(), jobs=None, extra=None, wrapper=(), timeout=None):
     """Runs the tests of a build folder; returns (Counts, [(seconds, name)] slowest first)."""
     listed = subprocess.run(["meson", "introspect", str(build), "--tests"],
                             check=True, stdout=subprocess.PIPE).stdout
@@ -103,6 +103,13 @@ def run(build, suites=(), without=(), jobs=None, extra=None, wrapper=()):
     if suites:
         tests = [t for t in tests if suite_of(t) & set(suites)]
     tests = [t for t in tests if not suite_of(t) & set(without)]
+    if names:
+        tests = [t for t in tests if t["name"] in names]
+        missing = set(names) - {t["name"] for t in tests}
+        if missing:
+            return Counts(failed=1, lines=["no such tests: " + ", ".join(sorted(missing))]), []
+    if timeout:
+        tests = [{**t, "timeout": timeout} for t in tests]
     total = Counts()
     serial = [t for t in tests if not t.get("is_parallel", True)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=jobs or os.cpu_count()) as pool:
@@ -127,8 +134,8 @@ def main():
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--wrapper", default="")
     args = parser.parse_args()
-    counts, _ = run(args.build, args.suite, (), args.jobs,
-                    dict(item.split("=", 1) for item in args.env), shlex.split(args.wrapper))
+    counts, _ = run(args.build, args.suite, jobs=args.jobs, wrapper=shlex.split(args.wrapper),
+                    extra=dict(item.split("=", 1) for item in args.env))
     for line in counts.lines:
         print(line)
     print(counts.line())
