@@ -6,6 +6,8 @@
 #include <tilery/context.h>
 #include <tilery/dtype.h>
 #include <tilery/export.h>
+#include <tilery/gemm.h>
+#include <tilery/gemm_module.h>
 #include <tilery/import.h>
 #include <tilery/nest.h>
 #include <tilery/net.h>
