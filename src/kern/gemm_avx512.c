@@ -2,14 +2,7 @@
 /* The kernels of gemm_template.h for AVX-512 (F, BW, DQ, VL). A tile is eight rows of two vectors:
  * the sums take sixteen of thirty-two registers. The tests also compile this file through SIMDe, so
  * that it runs on machines without AVX-512. */
-#ifdef TLY_KERN_EMULATE_AVX512
-#define SIMDE_ENABLE_NATIVE_ALIASES
-#include <simde/x86/avx512.h>
-#include <simde/x86/fma.h>
-#else
 #include <immintrin.h>
-#endif
-
 #include <string.h>
 
 #include "kern/gemm.h"
