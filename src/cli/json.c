@@ -11,6 +11,12 @@ void tly_json_init(tly_json *json, FILE *out) {
     json->out = out;
     json->depth = 0;
     json->first = 1;
+    json->one_line = 0;
+}
+
+void tly_json_init_line(tly_json *json, FILE *out) {
+    tly_json_init(json, out);
+    json->one_line = 1;
 }
 
 static void escaped(FILE *out, const char *text, size_t len) {
@@ -33,9 +39,9 @@ static void escaped(FILE *out, const char *text, size_t len) {
 /* What stands before a value: comma, newline, indentation, key. */
 static void lead(tly_json *json, const char *key) {
     if (!json->first) {
-        fputc(',', json->out);
+        fputs(json->one_line ? ", " : ",", json->out);
     }
-    if (json->depth != 0) {
+    if (json->depth != 0 && !json->one_line) {
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
     }
     json->first = 0;
@@ -54,7 +60,7 @@ static void open_with(tly_json *json, const char *key, char bracket) {
 
 static void close_with(tly_json *json, char bracket) {
     json->depth--;
-    if (!json->first) {
+    if (!json->first && !json->one_line) {
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
     }
     fputc(bracket, json->out);

@@ -11,10 +11,14 @@
 typedef struct tly_json {
     FILE *out;
     uint32_t depth;
-    int first; /* nothing stands in the open object or array yet */
+    int first;    /* nothing stands in the open object or array yet */
+    int one_line; /* no newlines inside */
 } tly_json;
 
 void tly_json_init(tly_json *json, FILE *out);
+
+/* The same, everything on one line. */
+void tly_json_init_line(tly_json *json, FILE *out);
 
 /* `key` is NULL inside an array and at the top. Text that is not UTF-8 keeps its bytes as U+0080 to
  * U+00FF, so the output is always valid JSON. A number that is not finite becomes null. */

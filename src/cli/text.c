@@ -49,6 +49,29 @@ int tly_text_is_utf8(const char *text, size_t len) {
     return 1;
 }
 
+/* C0, DEL and, as UTF-8, C1 (0xC2 0x80 .. 0x9F): what a terminal might obey. */
+const char *tly_text_safe(char *out, size_t capacity, const char *text, size_t len) {
+    size_t used = 0;
+    for (size_t i = 0; i < len;) {
+        unsigned char c = (unsigned char)text[i];
+        size_t bytes = c < 0xC0 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+        int control = c < 0x20 || c == 0x7F ||
+                      (c == 0xC2 && i + 1 < len && (unsigned char)text[i + 1] < 0xA0);
+        if (bytes > len - i || used + bytes + 1 > capacity) {
+            break;
+        }
+        if (control) {
+            out[used++] = '?';
+        } else {
+            memcpy(out + used, text + i, bytes);
+            used += bytes;
+        }
+        i += bytes;
+    }
+    out[used] = '\0';
+    return out;
+}
+
 #define TEXT_MAX 31
 
 static uint32_t min3(uint32_t a, uint32_t b, uint32_t c) {

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/layouts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <tilery/dtype.h>
+
+#include "base/error.h"
+#include "cli/text.h"
+
+static const struct core_layout {
+    const char *name;
+    uint8_t tag;
+    const char *summary;
+} core_layouts[] = {
+    {"row-major", TLY_LAYOUT_ROW_MAJOR, "the last index runs fastest"},
+    {"col-major", TLY_LAYOUT_COL_MAJOR, "the first index runs fastest"},
+};
+
+#define NUM_CORE (sizeof core_layouts / sizeof core_layouts[0])
+
+void tly_layouts_init(tly_layouts *layouts) {
+    memset(layouts, 0, sizeof *layouts);
+}
+
+int tly_layouts_takes_native(const tly_layouts *layouts) {
+    return layouts->native || !layouts->asked;
+}
+
+static tly_status add(tly_layouts *layouts, uint8_t tag, const tly_panel_profile *profile,
+                      tly_error *error) {
+    uint32_t i = layouts->num;
+    layouts->asked = 1;
+    if (layouts->native) {
+        return TLY_OK; /* what stands behind "native" is never reached */
+    }
+    if (i == TLY_LAYOUTS_MAX) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "usage-layouts",
+                             "the layouts asked for come to more than %d entries; name fewer",
+                             TLY_LAYOUTS_MAX);
+    }
+    layouts->entries[i].tag = tag;
+    if (profile != NULL) {
+        layouts->profiles[i] = *profile;
+        layouts->entries[i].profile = &layouts->profiles[i];
+    }
+    layouts->num++;
+    return TLY_OK;
+}
+
+tly_status tly_layouts_add_profile(tly_layouts *layouts, const tly_panel_profile *profile,
+                                   tly_error *error) {
+    return add(layouts, TLY_PANEL_LAYOUT_TAG, profile, error);
+}
+
+/* The panel in every element type that it has. */
+static tly_status add_panel(tly_layouts *layouts, const char *name, int transposed,
+                            tly_error *error) {
+    for (uint32_t tag = 1; tag < 256; tag++) {
+        tly_panel_profile profile;
+        tly_status status;
+        if (tly_dtype_find((tly_dtype)tag) == NULL ||
+            tly_panel_by_name(name, (tly_dtype)tag, transposed, &profile, NULL) != TLY_OK) {
+            continue;
+        }
+        status = add(layouts, TLY_PANEL_LAYOUT_TAG, &profile, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+    }
+    return TLY_OK;
+}
+
+static tly_status add_file(tly_layouts *layouts, const char *path, tly_error *error) {
+    uint8_t bytes[TLY_PANEL_MAX_LEN + 1];
+    char text[96];
+    tly_panel_profile profile;
+    tly_status status;
+    FILE *file = fopen(path, "rbe");
+    size_t len;
+    int failed;
+    tly_base_printable(text, sizeof text, path, strlen(path));
+    if (file == NULL) {
+        return tly_base_fail_errno(error, errno, "cannot open the profile %s", text);
+    }
+    len = fread(bytes, 1, sizeof bytes, file);
+    failed = ferror(file);
+    fclose(file);
+    if (failed) {
+        return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot read the profile %s", text);
+    }
+    status = tly_panel_decode(bytes, len, &profile, error);
+    if (status != TLY_OK && error != NULL) {
+        tly_error inner = *error;
+        return tly_base_fail(error, status, inner.offset, inner.rule, "profile %s: %s", text,
+                             inner.message);
+    }
+    return status == TLY_OK ? add(layouts, TLY_PANEL_LAYOUT_TAG, &profile, error) : status;
+}
+
+static void nearer(const char *text, const char *name, const char **nearest, uint32_t *least) {
+    uint32_t distance = tly_text_distance(text, name);
+    if (distance < *least) {
+        *least = distance;
+        *nearest = name;
+    }
+}
+
+static tly_status unknown(const char *text, tly_error *error) {
+    const char *nearest = NULL, *name;
+    uint32_t least = 3;
+    char shown[96];
+    nearer(text, "native", &nearest, &least);
+    for (uint32_t i = 0; i < NUM_CORE; i++) {
+        nearer(text, core_layouts[i].name, &nearest, &least);
+    }
+    for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
+        nearer(text, name, &nearest, &least);
+    }
+    tly_base_printable(shown, sizeof shown, text, strlen(text));
+    if (nearest != NULL) {
+        return tly_base_fail(error, TLY_NOT_FOUND, TLY_NO_OFFSET, "layout-name",
+                             "there is no layout and no file \"%s\"; did you mean \"%s\"?", shown,
+                             nearest);
+    }
+    return tly_base_fail(error, TLY_NOT_FOUND, TLY_NO_OFFSET, "layout-name",
+                         "there is no layout and no file \"%s\"; `tilery get --list-layouts` shows "
+                         "the layouts",
+                         shown);
+}
+
+tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
+                           tly_error *error) {
+    const char *name;
+    FILE *file;
+    if (strcmp(text, "native") == 0) {
+        layouts->asked = layouts->native = 1;
+        return TLY_OK;
+    }
+    for (uint32_t i = 0; i < NUM_CORE; i++) {
+        if (strcmp(text, core_layouts[i].name) == 0) {
+            return add(layouts, core_layouts[i].tag, NULL, error);
+        }
+    }
+    for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
+        if (strcmp(text, name) == 0) {
+            return add_panel(layouts, name, transposed, error);
+        }
+    }
+    file = fopen(text, "re");
+    if (file == NULL && errno == ENOENT) {
+        return unknown(text, error);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return add_file(layouts, text, error);
+}
+
+void tly_layouts_print(FILE *out) {
+    const char *name;
+    fprintf(out, "%-12s %s\n", "native", "as the server keeps it");
+    for (uint32_t i = 0; i < NUM_CORE; i++) {
+        fprintf(out, "%-12s %s\n", core_layouts[i].name, core_layouts[i].summary);
+    }
+    for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
+        fprintf(out, "%-12s %s\n", name, tly_panel_summary(i));
+    }
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --layout says, as the list of preferences that a client sends. */
+#ifndef TLY_CLI_LAYOUTS_H
+#define TLY_CLI_LAYOUTS_H
+
+#include <stdio.h>
+
+#include <tilery/net.h>
+#include <tilery/panel.h>
+
+#define TLY_LAYOUTS_MAX 128
+
+/* The preferences, most wanted first. Plain memory, but `entries` points into it: do not copy. */
+typedef struct tly_layouts {
+    uint32_t num;
+    int asked;  /* anything was added */
+    int native; /* "native" was added: it ends the list, because a server can always serve it */
+    tly_fetch_layout entries[TLY_LAYOUTS_MAX];
+    tly_panel_profile profiles[TLY_LAYOUTS_MAX]; /* of the entries that have one */
+} tly_layouts;
+
+void tly_layouts_init(tly_layouts *layouts);
+
+/* May the answer come in a layout that is not in the list? */
+int tly_layouts_takes_native(const tly_layouts *layouts);
+
+/* Adds what `text` names: "native"; "row-major" or "col-major"; a built-in panel, in every element
+ * type that it has (the server skips those that are not the tensor's); or else a file with a
+ * serialised profile. `transposed`: panels are of a tensor stored N x K. Errors: NOT_FOUND
+ * (neither, with the nearest name), those of tly_panel_decode, LIMIT. */
+tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
+                           tly_error *error);
+
+/* Adds one profile. Errors: LIMIT. */
+tly_status tly_layouts_add_profile(tly_layouts *layouts, const tly_panel_profile *profile,
+                                   tly_error *error);
+
+/* Prints every name and what it is. */
+void tly_layouts_print(FILE *out);
+
+#endif

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running the built command from tests."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(os.environ.get("TILERY_ROOT", pathlib.Path(__file__).parents[2])).resolve()
+BUILD = pathlib.Path(os.environ.get("TILERY_BUILD", ROOT / "build")).resolve()
+TILERY = BUILD / "tilery"
+
+
+class Done:
+    """What a run gave; text is decoded so that every byte survives."""
+
+    def __init__(self, done):
+        self.code = done.returncode
+        self.out_bytes = done.stdout or b""
+        self.out = self.out_bytes.decode(errors="surrogateescape")
+        self.err = (done.stderr or b"").decode(errors="surrogateescape")
+
+
+def run(*args, env=None, cwd=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60):
+    return Done(subprocess.run([TILERY, *args], stdin=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                               env={**os.environ, **(env or {})}, cwd=cwd, timeout=timeout))
+
+
+class CommandTest(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tilery-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def good(self, *args, **kw):
+        done = run(*args, **kw)
+        self.assertEqual((done.code, done.err), (0, ""), f"{args}: {done.err}")
+        return done
+
+    def fails(self, code, says, *args, **kw):
+        """Ends with `code`, prints nothing on standard output and explains itself."""
+        done = run(*args, **kw)
+        self.assertEqual(done.code, code, f"{args}: {done.err}")
+        self.assertEqual(done.out, "")
+        self.assertIn(says, done.err)
+        for line in done.err.splitlines():
+            self.assertTrue(line.startswith("tilery: "), line)
+        return done
+
+    def files(self):
+        return sorted(p.name for p in self.folder.iterdir())
