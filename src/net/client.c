@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/context.h"
+#include "base/error.h"
+
+#define DEFAULT_CONNECT_MS  10000u
+#define DEFAULT_PROGRESS_MS 30000u
+#define CLOSE_WAIT_MS       200
+#define CLOSE_DRAINS        64
+
+/* A refusal by the server, in our own terms. */
+static tly_status status_of_code(uint32_t code) {
+    switch (code) {
+    case TLY_WIRE_UNKNOWN_TENSOR:
+        return TLY_NOT_FOUND;
+    case TLY_WIRE_LAYOUT_UNAVAILABLE:
+    case TLY_WIRE_TRANSCODE_LIMIT:
+        return TLY_LAYOUT_UNAVAILABLE;
+    default:
+        return TLY_PEER;
+    }
+}
+
+tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, tly_error *error) {
+    char text[320];
+    if (event->kind == TLY_WIRE_EVENT_REJECTED) {
+        client->broken = 1;
+        return tly_base_fail(error, TLY_PROTOCOL, TLY_NO_OFFSET, event->error->rule,
+                             "%s broke the protocol: %.300s", client->address,
+                             event->error->message);
+    }
+    return tly_base_fail(error, status_of_code(event->code), TLY_NO_OFFSET, "server-error",
+                         "%s answered %s: %s", client->address, tly_wire_code_name(event->code),
+                         tly_base_printable(text, sizeof text, event->text, event->text_len));
+}
+
+static tly_status fail_io(tly_client *client, tly_net_result result, const char *verb,
+                          tly_error *error) {
+    int failed = errno;
+    tly_status status;
+    client->broken = 1;
+    switch (result) {
+    case TLY_NET_AGAIN:
+        return tly_base_fail(error, TLY_TIMEOUT, TLY_NO_OFFSET, "progress-timeout",
+                             "%s made no progress for %u ms", client->address,
+                             client->progress_timeout_ms);
+    case TLY_NET_EOF:
+        status = tly_wire_eof(client->wire, error);
+        if (status == TLY_OK) {
+            return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof",
+                                 "%s closed the connection", client->address);
+        }
+        return status;
+    case TLY_NET_IDLE:
+        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "closing",
+                             "the connection to %s is closing", client->address);
+    default:
+        if (failed == ENOMEM) {
+            return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                 "no memory for a message");
+        }
+        if (failed == EPIPE || failed == ECONNRESET) {
+            return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "reset",
+                                 "%s closed the connection", client->address);
+        }
+        return tly_base_fail_errno(error, failed, "cannot %s %s", verb, client->address);
+    }
+}
+
+tly_status tly_client_flush(tly_client *client, tly_error *error) {
+    while (tly_wire_queued(client->wire) != 0) {
+        uint64_t len;
+        tly_net_result result = tly_net_send(client->fd, client->wire, &len);
+        if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
+            return fail_io(client, result, "send to", error);
+        }
+    }
+    return TLY_OK;
+}
+
+tly_status tly_client_event(tly_client *client, tly_wire_event *out_event, tly_error *error) {
+    for (;;) {
+        tly_net_result result;
+        tly_status status;
+        uint64_t len;
+        tly_wire_next(client->wire, out_event);
+        status = tly_client_flush(client, error);
+        if (status != TLY_OK) {
+            if (out_event->kind != TLY_WIRE_EVENT_NONE) {
+                return TLY_OK; /* what the server said last matters more; the next call will fail */
+            }
+            return status;
+        }
+        if (out_event->kind != TLY_WIRE_EVENT_NONE) {
+            return TLY_OK;
+        }
+        result = tly_net_receive(client->fd, client->wire, &len);
+        if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
+            return fail_io(client, result, "receive from", error);
+        }
+    }
+}
+
+static tly_status hello(tly_client *client, tly_error *error) {
+    tly_wire_event event;
+    do {
+        tly_status status = tly_client_event(client, &event, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        if (event.kind == TLY_WIRE_EVENT_ERROR || event.kind == TLY_WIRE_EVENT_REJECTED) {
+            tly_client_flush(client, NULL);
+            return tly_client_refusal(client, &event, error);
+        }
+    } while (event.kind != TLY_WIRE_EVENT_HELLO);
+    return TLY_OK;
+}
+
+static tly_status make_wire(tly_client *client, const tly_client_options *options,
+                            tly_error *error) {
+    static const uint8_t cpu[] = {TLY_DEVICE_CPU};
+    static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
+    static const tly_wire_layout taken[] = {
+        {.tag = TLY_LAYOUT_ROW_MAJOR},
+        {.tag = TLY_LAYOUT_COL_MAJOR},
+        {.tag = TLY_LAYOUT_STRIDED},
+        {.tag = TLY_LAYOUT_TILED},
+        {.tag = TLY_LAYOUT_MORTON},
+        {.tag = TLY_PANEL_LAYOUT_TAG}, /* no profile: any that a request names */
+    };
+    uint8_t bytes[3 * sizeof taken / sizeof taken[0]];
+    tly_wire_options wire = {.size = sizeof wire, .role = TLY_WIRE_CLIENT};
+    tly_status status = tly_wire_layouts_put(taken, sizeof taken / sizeof taken[0], bytes,
+                                             sizeof bytes, &wire.layouts, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    wire.max_message_size = options->max_message_size;
+    wire.devices = cpu;
+    wire.num_devices = sizeof cpu;
+    wire.memory_classes = standard;
+    wire.num_memory_classes = sizeof standard;
+    return tly_wire_new(client->context, &wire, &client->wire, error);
+}
+
+tly_status tly_client_connect(const tly_context *context, const char *address,
+                              const tly_client_options *options, tly_client **out_client,
+                              tly_error *error) {
+    static const tly_client_options defaults = {.size = sizeof defaults};
+    tly_client *client;
+    tly_status status;
+    *out_client = NULL;
+    if (options == NULL) {
+        options = &defaults;
+    }
+    if (options->size != sizeof *options) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
+                             "tly_client_options.size is %zu, expected %zu", options->size,
+                             sizeof *options);
+    }
+    client = tly_base_calloc(context, sizeof *client, _Alignof(tly_client));
+    if (client == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a client");
+    }
+    client->context = context;
+    client->fd = -1;
+    client->max_tensor_len = options->max_tensor_len != 0 ? options->max_tensor_len : UINT64_MAX;
+    client->progress_timeout_ms =
+        options->progress_timeout_ms != 0 ? options->progress_timeout_ms : DEFAULT_PROGRESS_MS;
+    snprintf(client->address, sizeof client->address, "%s", address);
+    status = make_wire(client, options, error);
+    if (status == TLY_OK) {
+        status = tly_net_connect(address,
+                                 options->connect_timeout_ms != 0 ? options->connect_timeout_ms
+                                                                  : DEFAULT_CONNECT_MS,
+                                 options->socket_buffer_len, &client->fd, error);
+    }
+    if (status == TLY_OK) {
+        tly_net_set_timeout(client->fd, client->progress_timeout_ms);
+        status = hello(client, error);
+    }
+    if (status != TLY_OK) {
+        tly_client_free(client);
+        return status;
+    }
+    *out_client = client;
+    return TLY_OK;
+}
+
+/* Says that nothing more will be sent, then takes what the server still sends, for a moment: a
+ * socket that is closed with unread input resets the connection and with it what we sent last. */
+static void close_in_order(int fd) {
+    struct pollfd p = {fd, POLLIN, 0};
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < CLOSE_DRAINS; i++) {
+        tly_net_result result = tly_net_drain(fd);
+        if (result == TLY_NET_EOF || result == TLY_NET_ERROR ||
+            (result == TLY_NET_AGAIN && poll(&p, 1, CLOSE_WAIT_MS) <= 0)) {
+            break;
+        }
+    }
+    close(fd);
+}
+
+void tly_client_free(tly_client *client) {
+    if (client == NULL) {
+        return;
+    }
+    if (client->fd >= 0) {
+        if (client->broken) {
+            close(client->fd);
+        } else {
+            close_in_order(client->fd);
+        }
+    }
+    tly_wire_free(client->wire);
+    tly_base_free(client->context, client, sizeof *client, _Alignof(tly_client));
+}
+
+const tly_wire_hello *tly_client_server(const tly_client *client) {
+    return tly_wire_peer(client->wire);
+}
+
+tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *error) {
+    struct timespec from, to;
+    tly_wire_event event;
+    if (client->broken) {
+        return fail_io(client, TLY_NET_IDLE, "", error);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    if (tly_wire_ping(client->wire) != TLY_OK) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a PING");
+    }
+    do {
+        tly_status status = tly_client_event(client, &event, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        if (event.kind == TLY_WIRE_EVENT_ERROR || event.kind == TLY_WIRE_EVENT_REJECTED) {
+            return tly_client_refusal(client, &event, error);
+        }
+    } while (event.kind != TLY_WIRE_EVENT_PONG);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    if (out_seconds != NULL) {
+        *out_seconds =
+            (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    }
+    return TLY_OK;
+}

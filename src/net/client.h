@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the blocking client: client.c (connection), fetch.c (one tensor). */
+#ifndef TLY_NET_CLIENT_H
+#define TLY_NET_CLIENT_H
+
+#include <tilery/net.h>
+
+#include "net/memory.h"
+#include "net/socket.h"
+
+struct tly_client {
+    const tly_context *context;
+    tly_wire *wire;
+    int fd;
+    int broken;
+    uint32_t progress_timeout_ms;
+    uint64_t max_tensor_len;
+    char address[sizeof((struct sockaddr_un *)0)->sun_path + 16];
+};
+
+struct tly_fetched {
+    const tly_context *context;
+    tly_descriptor descriptor;
+    uint8_t *descriptor_bytes;
+    size_t descriptor_len;
+    uint8_t *work; /* arrays of the descriptor */
+    size_t work_len;
+    void *data;
+    uint64_t len;
+    uint32_t choice;
+    tly_net_block block; /* data, unless it is the caller's */
+};
+
+/* Sends everything queued, then waits for the next event. Errors: IO, CLOSED, TIMEOUT,
+ * OUT_OF_MEMORY; the client is broken then. */
+tly_status tly_client_event(tly_client *client, tly_wire_event *out_event, tly_error *error);
+
+/* Sends everything queued. Errors as above. */
+tly_status tly_client_flush(tly_client *client, tly_error *error);
+
+/* Status and message for an ERROR or REJECTED event. */
+tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, tly_error *error);
+
+#endif

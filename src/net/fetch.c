@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One tensor: ask, check the descriptor before memory is taken, receive into the destination. */
+#include <string.h>
+
+#include <tilery/tensor.h>
+
+#include "base/checked.h"
+#include "base/context.h"
+#include "base/error.h"
+#include "net/client.h"
+
+#define DEFAULT_ALIGNMENT 64u
+
+static tly_status refuse(tly_status status, const char *rule, const char *text, tly_error *error) {
+    return tly_base_fail(error, status, TLY_NO_OFFSET, rule, "%s", text);
+}
+
+/* ---- the request ---- */
+
+/* Preferences as layout entries; `profiles` holds what the entries' metadata points to. */
+static tly_status put_layouts(const tly_fetch_request *request, tly_wire_layout *entries,
+                              uint8_t (*profiles)[TLY_PANEL_MAX_LEN], tly_error *error) {
+    for (uint32_t i = 0; i < request->num_layouts; i++) {
+        const tly_fetch_layout *l = &request->layouts[i];
+        size_t len;
+        tly_status status;
+        memset(&entries[i], 0, sizeof entries[i]);
+        entries[i].tag = l->profile != NULL ? TLY_PANEL_LAYOUT_TAG : l->tag;
+        if (l->profile == NULL) {
+            continue;
+        }
+        status = tly_panel_encode(l->profile, profiles[i], TLY_PANEL_MAX_LEN, &len, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        entries[i].metadata = profiles[i];
+        entries[i].metadata_len = (uint16_t)len;
+    }
+    return TLY_OK;
+}
+
+static tly_status send_request(tly_client *client, const tly_fetch_request *request,
+                               uint32_t *out_stream, tly_error *error) {
+    size_t each = sizeof(tly_wire_layout) + TLY_PANEL_MAX_LEN + 3 + TLY_PANEL_MAX_LEN;
+    size_t work_len = (size_t)request->num_layouts * each;
+    uint8_t *work = tly_base_alloc(client->context, work_len, _Alignof(tly_wire_layout));
+    tly_wire_layout *entries = (tly_wire_layout *)(void *)work;
+    tly_wire_request message = {
+        .key = request->key,
+        .key_len = (uint32_t)strlen(request->key),
+        .request_flags = request->request_flags,
+        .min_alignment = request->min_alignment != 0 ? request->min_alignment : DEFAULT_ALIGNMENT};
+    tly_status status = TLY_OK;
+    if (work_len != 0) {
+        uint8_t *profiles = work + request->num_layouts * sizeof *entries;
+        uint8_t *list = profiles + (size_t)request->num_layouts * TLY_PANEL_MAX_LEN;
+        if (work == NULL) {
+            return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a request", error);
+        }
+        status =
+            put_layouts(request, entries, (uint8_t(*)[TLY_PANEL_MAX_LEN])(void *)profiles, error);
+        if (status == TLY_OK) {
+            status = tly_wire_layouts_put(entries, request->num_layouts, list,
+                                          (size_t)request->num_layouts * (3 + TLY_PANEL_MAX_LEN),
+                                          &message.layouts, error);
+        }
+    }
+    if (status == TLY_OK) {
+        status = tly_wire_request_tensor(client->wire, &message, out_stream, error);
+    }
+    tly_base_free(client->context, work, work_len, _Alignof(tly_wire_layout));
+    return status;
+}
+
+/* ---- the answer ---- */
+
+/* Does a panel that came back hold what its template says for this shape? */
+static tly_status check_panel(const tly_descriptor *d, uint64_t total, tly_error *error) {
+    tly_panel_profile profile;
+    uint64_t len;
+    tly_status status = tly_panel_decode(d->private_data, d->private_len, &profile, error);
+    if (status == TLY_OK) {
+        status = tly_panel_bind(&profile, d->rank, d->shape, NULL, &len, error);
+    }
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (profile.dtype != d->dtype || len != total || d->byte_offset != 0) {
+        return refuse(TLY_MALFORMED, "panel-mismatch",
+                      "the panel that the server sends does not fit its own template", error);
+    }
+    return TLY_OK;
+}
+
+/* Which preference a descriptor answers, or num_layouts. */
+static uint32_t find_choice(const tly_fetch_request *request, const tly_descriptor *d) {
+    for (uint32_t i = 0; i < request->num_layouts; i++) {
+        const tly_fetch_layout *l = &request->layouts[i];
+        uint8_t bytes[TLY_PANEL_MAX_LEN];
+        size_t len;
+        if (l->profile == NULL) {
+            if (l->tag == d->layout) {
+                return i;
+            }
+        } else if (d->layout == TLY_PANEL_LAYOUT_TAG && d->private_id == TLY_PANEL_LAYOUT_ID &&
+                   tly_panel_encode(l->profile, bytes, sizeof bytes, &len, NULL) == TLY_OK &&
+                   len == d->private_len && memcmp(bytes, d->private_data, len) == 0) {
+            return i;
+        }
+    }
+    return request->num_layouts;
+}
+
+static tly_status check_buffers(const tly_client *client, const tly_descriptor *d, uint64_t total,
+                                tly_error *error) {
+    uint64_t data_len;
+    tly_status status = tly_descriptor_data_len(d, &data_len);
+    if (status != TLY_OK) {
+        return refuse(status, "data-len", "the buffers are larger than 64 bits can say", error);
+    }
+    if (data_len != total) {
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "total-mismatch",
+                             "the server announces %llu bytes, the descriptor has %llu",
+                             (unsigned long long)total, (unsigned long long)data_len);
+    }
+    for (uint32_t i = 0; i < d->num_buffers; i++) {
+        if (d->buffers[i].device != TLY_DEVICE_CPU ||
+            d->buffers[i].memory_class != TLY_MEMORY_STANDARD) {
+            return refuse(TLY_MALFORMED, "device",
+                          "the server places the tensor on a device that was not asked for", error);
+        }
+    }
+    if (total > client->max_tensor_len || total > SIZE_MAX) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "max-tensor-len",
+                             "the tensor has %llu bytes, the limit is %llu",
+                             (unsigned long long)total, (unsigned long long)client->max_tensor_len);
+    }
+    return tly_descriptor_check_buffers(d, error);
+}
+
+/* Copies and reads the descriptor, and checks everything that needs no data. */
+static tly_status take_descriptor(const tly_client *client, const tly_fetch_request *request,
+                                  const tly_wire_descriptor *message, tly_fetched *f,
+                                  tly_error *error) {
+    tly_status status;
+    uint32_t used;
+    f->descriptor_len = (size_t)message->len;
+    f->descriptor_bytes = tly_base_alloc(f->context, f->descriptor_len, 1);
+    f->work_len = f->descriptor_len + 32;
+    f->work = tly_base_alloc(f->context, f->work_len, 16);
+    if (f->descriptor_bytes == NULL || f->work == NULL) {
+        return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a descriptor", error);
+    }
+    memcpy(f->descriptor_bytes, message->bytes, f->descriptor_len);
+    status = tly_descriptor_decode(f->descriptor_bytes, f->descriptor_len, f->work, f->work_len,
+                                   &f->descriptor, &used, error);
+    if (status == TLY_OK) {
+        status = check_buffers(client, &f->descriptor, message->total_data_bytes, error);
+    }
+    if (status == TLY_OK && f->descriptor.layout == TLY_PANEL_LAYOUT_TAG &&
+        f->descriptor.private_id == TLY_PANEL_LAYOUT_ID) {
+        status = check_panel(&f->descriptor, message->total_data_bytes, error);
+    }
+    f->len = message->total_data_bytes;
+    f->choice = find_choice(request, &f->descriptor);
+    return status;
+}
+
+/* The alignment that the layout, the request and the profile demand together. */
+static uint32_t wanted_alignment(const tly_fetch_request *request, const tly_fetched *f) {
+    uint32_t alignment = request->min_alignment != 0 ? request->min_alignment : DEFAULT_ALIGNMENT;
+    const tly_panel_profile *profile =
+        f->choice < request->num_layouts ? request->layouts[f->choice].profile : NULL;
+    for (uint32_t i = 0; i < f->descriptor.num_buffers; i++) {
+        if (f->descriptor.buffers[i].alignment > alignment) {
+            alignment = f->descriptor.buffers[i].alignment;
+        }
+    }
+    return profile != NULL && profile->alignment > alignment ? profile->alignment : alignment;
+}
+
+static tly_status take_memory(const tly_fetch_request *request, tly_fetched *f, tly_error *error) {
+    uint32_t alignment = wanted_alignment(request, f);
+    if (request->destination != NULL) {
+        f->data =
+            request->destination(request->destination_user, &f->descriptor, f->len, alignment);
+        if (f->data == NULL && f->len != 0) {
+            return refuse(TLY_CANCELLED, "destination", "the caller gave no destination", error);
+        }
+        if (((uintptr_t)f->data & (alignment - 1)) != 0) {
+            return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "destination",
+                                 "the destination is not aligned to %u bytes", alignment);
+        }
+        return TLY_OK;
+    }
+    if (f->len != 0 && !tly_net_block_init(f->context, f->len, alignment, &f->block)) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for a tensor of %llu bytes", (unsigned long long)f->len);
+    }
+    f->data = f->block.at;
+    return TLY_OK;
+}
+
+static tly_status on_descriptor(tly_client *client, const tly_fetch_request *request,
+                                const tly_wire_event *event, tly_fetched *f, tly_error *error) {
+    tly_status status = take_descriptor(client, request, &event->descriptor, f, error);
+    if (status == TLY_OK) {
+        status = take_memory(request, f, error);
+    }
+    if (status != TLY_OK) { /* tell the server, so that it stops sending */
+        tly_wire_fail_stream(client->wire, event->stream,
+                             status == TLY_LIMIT ? TLY_WIRE_TOO_LARGE : TLY_WIRE_INVALID_MESSAGE,
+                             error != NULL ? error->message : "the client refuses the descriptor");
+        tly_client_flush(client, NULL);
+        return status;
+    }
+    if (f->len != 0) {
+        tly_wire_set_destination(client->wire, event->stream, f->data, f->len);
+    }
+    return TLY_OK;
+}
+
+/* Runs one stream to its end. */
+static tly_status run(tly_client *client, const tly_fetch_request *request, uint32_t stream,
+                      tly_fetched *f, tly_error *error) {
+    for (;;) {
+        tly_wire_event event;
+        tly_status status = tly_client_event(client, &event, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        if (event.kind == TLY_WIRE_EVENT_ERROR || event.kind == TLY_WIRE_EVENT_REJECTED) {
+            tly_client_flush(client, NULL);
+            return tly_client_refusal(client, &event, error);
+        }
+        if (event.stream != stream) {
+            continue;
+        }
+        if (event.kind == TLY_WIRE_EVENT_DESCRIPTOR) {
+            status = on_descriptor(client, request, &event, f, error);
+            if (status != TLY_OK) {
+                return status;
+            }
+        } else if (event.kind == TLY_WIRE_EVENT_DATA && request->progress != NULL &&
+                   request->progress(request->progress_user, event.offset + event.len, f->len)) {
+            client->broken = 1; /* the rest of the tensor is under way */
+            return refuse(TLY_CANCELLED, "progress", "the caller stopped the transfer", error);
+        } else if (event.kind == TLY_WIRE_EVENT_END) {
+            return TLY_OK;
+        }
+    }
+}
+
+tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,
+                            tly_fetched **out_fetched, tly_error *error) {
+    tly_fetched *f;
+    tly_error own;
+    uint32_t stream = 0;
+    tly_status status;
+    *out_fetched = NULL;
+    if (request->size != sizeof *request || request->key == NULL ||
+        (request->num_layouts != 0 && request->layouts == NULL) ||
+        strlen(request->key) > UINT32_MAX || request->num_layouts > UINT16_MAX) {
+        return refuse(TLY_INVALID_ARGUMENT, "request",
+                      "tly_fetch_request: wrong size, no key, or "
+                      "no layouts",
+                      error);
+    }
+    if (client->broken) {
+        return refuse(TLY_CLOSED, "broken", "the connection broke in an earlier call", error);
+    }
+    f = tly_base_calloc(client->context, sizeof *f, _Alignof(tly_fetched));
+    if (f == NULL) {
+        return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
+    }
+    f->context = client->context;
+    error = error != NULL ? error : &own;
+    status = send_request(client, request, &stream, error);
+    if (status == TLY_OK) {
+        status = run(client, request, stream, f, error);
+    }
+    if (status != TLY_OK) {
+        tly_fetched_free(f);
+        return status;
+    }
+    *out_fetched = f;
+    return TLY_OK;
+}
+
+const tly_descriptor *tly_fetched_descriptor(const tly_fetched *fetched) {
+    return &fetched->descriptor;
+}
+
+const void *tly_fetched_descriptor_bytes(const tly_fetched *fetched, size_t *out_len) {
+    *out_len = fetched->descriptor_len;
+    return fetched->descriptor_bytes;
+}
+
+void *tly_fetched_data(tly_fetched *fetched) {
+    return fetched->data;
+}
+
+uint64_t tly_fetched_len(const tly_fetched *fetched) {
+    return fetched->len;
+}
+
+uint32_t tly_fetched_choice(const tly_fetched *fetched) {
+    return fetched->choice;
+}
+
+void tly_fetched_free(tly_fetched *fetched) {
+    if (fetched == NULL) {
+        return;
+    }
+    tly_net_block_cleanup(fetched->context, &fetched->block);
+    tly_base_free(fetched->context, fetched->descriptor_bytes, fetched->descriptor_len, 1);
+    tly_base_free(fetched->context, fetched->work, fetched->work_len, 16);
+    tly_base_free(fetched->context, fetched, sizeof *fetched, _Alignof(tly_fetched));
+}
