@@ -123,6 +123,41 @@ TLY_API const char *tly_panel_name(uint32_t index);
 /* What a built-in panel is, in a few words, or NULL. Static storage. Thread-safe. */
 TLY_API const char *tly_panel_summary(uint32_t index);
 
+/* Probing (spec: Probing): the client packs known matrices with its kernel's own packer and sends a
+ * hash; the server packs the same ones by the template and compares. */
+
+/* One matrix to pack. Plain memory. */
+typedef struct tly_panel_probe {
+    uint64_t k; /* extents of the matrix */
+    uint64_t mn;
+    uint64_t shape[TLY_PANEL_MAX_RANK]; /* of the stored tensor: k, mn and ones */
+    uint64_t stored_len; /* bytes of the stored matrix, contiguous, last axis fastest */
+    uint64_t panel_len;  /* bytes of the panel */
+    uint32_t digit;      /* which digit of the element's number the values show */
+    uint32_t reserved;   /* 0 */
+} tly_panel_probe;
+
+/* Number of matrices to pack for a profile, in `out_num`, and the sum of their stored and packed
+ * bytes, in `out_work` (may be NULL). Errors: those of tly_panel_check. Thread-safe. */
+TLY_API tly_status tly_panel_probe_count(const tly_panel_profile *profile, uint32_t *out_num,
+                                         uint64_t *out_work, tly_error *error);
+
+/* Matrix number `index` of the probe. Errors: INVALID_ARGUMENT (index), those of tly_panel_check.
+ * Thread-safe. */
+TLY_API tly_status tly_panel_probe_get(const tly_panel_profile *profile, uint32_t index,
+                                       tly_panel_probe *out_probe, tly_error *error);
+
+/* Fills `stored` (probe->stored_len bytes) with the elements of the matrix in this machine's byte
+ * order. Thread-safe. */
+TLY_API void tly_panel_probe_fill(const tly_panel_profile *profile, const tly_panel_probe *probe,
+                                  void *stored);
+
+/* Takes one panel (probe->panel_len bytes, elements in this machine's byte order) into the hash.
+ * Start with 0 and give the result of one call to the next, in the order of the matrices; the last
+ * one is probe_hash. Thread-safe. */
+TLY_API uint64_t tly_panel_probe_hash(const tly_panel_profile *profile, uint64_t hash,
+                                      const void *panel, uint64_t len);
+
 TLY_END_DECLS
 
 #endif
