@@ -25,19 +25,19 @@ typedef struct tly_pack_options {
     uint32_t reserved;
 } tly_pack_options;
 
-/* Plans the copy of `src` into `dst`. Both have the same rank and shape. `element_bits` is 8, 16, 32
- * or 64. The destination must visit each index of the shape exactly once and no offset twice; the
- * source may alias. `options` may be NULL. Errors: INVALID_ARGUMENT (rule in `error`), UNSUPPORTED,
- * OVERFLOW, OUT_OF_MEMORY. The caller frees the plan. */
+/* Plans the copy of `src` into `dst`. Both have the same rank and shape. `element_bits` is 8, 16,
+ * 32 or 64. The destination must visit each index of the shape exactly once and no offset twice;
+ * the source may alias. `options` may be NULL. Errors: INVALID_ARGUMENT (rule in `error`),
+ * UNSUPPORTED, OVERFLOW, OUT_OF_MEMORY. The caller frees the plan. */
 TLY_API tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst,
                                      const tly_nest *src, uint32_t element_bits,
                                      const tly_pack_options *options, tly_pack_plan **out_plan,
                                      tly_error *error);
 TLY_API void tly_pack_plan_free(tly_pack_plan *plan);
 
-/* Runs a plan. `dst` and `src` point to the element with offset 0 of their nests and do not overlap.
- * No byte outside what the nests touch inside the shape is read, none outside the destination's
- * extent is written. Any alignment is correct. Cannot fail. Thread-safe. */
+/* Runs a plan. `dst` and `src` point to the element with offset 0 of their nests and do not
+ * overlap. No byte outside what the nests touch inside the shape is read, none outside the
+ * destination's extent is written. Any alignment is correct. Cannot fail. Thread-safe. */
 TLY_API void tly_pack_run(const tly_pack_plan *plan, void *dst, const void *src);
 
 /* A destination that ascends can be made piece by piece, so that packed bytes can leave while later
@@ -53,6 +53,11 @@ TLY_API uint64_t tly_pack_dst_len(const tly_pack_plan *plan);
  * destination. `src` as in tly_pack_run. Thread-safe. */
 TLY_API void tly_pack_run_units(const tly_pack_plan *plan, uint64_t first, uint64_t count,
                                 void *dst, const void *src);
+
+/* Are there offsets in the destination's extent that belong to no place of its nest (a strided
+ * view, Morton with unequal bits)? Runs leave them alone, so whoever sends the whole extent clears
+ * it first. Thread-safe. */
+TLY_API int tly_pack_has_gaps(const tly_pack_plan *plan);
 
 /* Which path the plan takes, for people and benchmarks ("copy", "panel", "transpose", ...).
  * Static storage. */

@@ -34,10 +34,10 @@ static tly_status finish(const tly_nest *nest) {
     return tly_nest_extent(nest, &low, &high);
 }
 
-/* A grid of places in one of the simple orders: counts[d] turns of `steps[d]` along axis d. `unit` is
- * the pitch in elements between neighbours of the fastest axis; strided grids multiply theirs by it.
- * *out_len becomes the elements of the whole grid where the order fixes them. A grid without places
- * gets strides of zero: there is nothing to address, and its other extents may be huge. */
+/* A grid of places in one of the simple orders: counts[d] turns of `steps[d]` along axis d. `unit`
+ * is the pitch in elements between neighbours of the fastest axis; strided grids multiply theirs by
+ * it. *out_len becomes the elements of the whole grid where the order fixes them. A grid without
+ * places gets strides of zero: there is nothing to address, and its other extents may be huge. */
 static tly_status add_grid(tly_nest *nest, const uint64_t *counts, const uint64_t *steps,
                            int64_t unit, uint8_t order, const int64_t *strides) {
     uint32_t rank = nest->rank;

@@ -59,9 +59,9 @@ tly_status tly_nest_extent(const tly_nest *nest, int64_t *out_low, int64_t *out_
     return TLY_OK;
 }
 
-/* Each index 0 .. extent-1 is the sum of the steps in exactly one way: the steps form the place values
- * of a mixed-radix number until the extent is covered; a further loop adds padding only, and does so
- * if its first step leaves the shape. */
+/* Each index 0 .. extent-1 is the sum of the steps in exactly one way: the steps form the place
+ * values of a mixed-radix number until the extent is covered; a further loop adds padding only, and
+ * does so if its first step leaves the shape. */
 static tly_status check_axis(const tly_nest *nest, uint32_t axis, tly_error *error) {
     tly_loop loops[TLY_NEST_MAX_LOOPS];
     uint64_t extent = nest->shape[axis], covered = 1;

@@ -184,14 +184,11 @@ static void morton(void **state) {
 
 /* CUBE_M16 with four-bit elements: the steps of K do not fall monotonically. */
 static void steps_need_not_fall(void **state) {
-    tly_nest nest = {2,
-                     5,
-                     {16, 30},
-                     {{1, 0, 16, 2, 256},
-                      {0, 0, 1, 16, 16},
-                      {1, 0, 4, 2, 8},
-                      {1, 0, 8, 2, 4},
-                      {1, 0, 1, 4, 1}}};
+    tly_nest nest = {
+        2,
+        5,
+        {16, 30},
+        {{1, 0, 16, 2, 256}, {0, 0, 1, 16, 16}, {1, 0, 4, 2, 8}, {1, 0, 8, 2, 4}, {1, 0, 1, 4, 1}}};
     const uint64_t index[] = {3, 16 + 8 + 2};
     check_visits(&nest);
     assert_int_equal(offset_of(&nest, index), 256 + 48 + 4 + 2);

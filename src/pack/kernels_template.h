@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of one vector level. The including file defines, for vectors of LANES * 16 bytes:
+ *
+ *   vec                        the type of a vector
+ *   LANES                      16-byte lanes in it
+ *   v_load(p), v_store(p, v), v_stream(p, v)          any alignment; v_stream wants a full one
+ *   v_load_lanes(p, stride)    lane i from p + i * stride, 16 bytes each
+ *   v_lo8|16|32|64(a, b), v_hi8|16|32|64(a, b)        in each lane, interleaves the lower or the
+ *                              upper halves of a and b, elements of so many bits
+ *   v_spread2(v)               64-bit parts so that lane i holds parts i and LANES + i
+ *   v_spread4(v)               32-bit parts so that lane i holds parts i, LANES + i, 2 LANES + i,
+ * ... half, h_load(p), h_store(p, h), h_lo8|..., h_hi8|...   the same for 16 bytes h_load8(p) 8
+ * bytes into the lower part of a half v_fence()                  after the last v_stream KERNELS
+ * the name of the table
+ *
+ * A transpose of N x N elements in a lane is log2(N) rounds of interleaving vector i with i + N/2.
+ */
+
+#include <string.h>
+
+#define VEC_LEN ((size_t)LANES * 16)
+#define FLAT    static inline __attribute__((always_inline)) /* so that widths are constants */
+
+FLAT vec v_lo(vec a, vec b, size_t width) {
+    return width == 1   ? v_lo8(a, b)
+           : width == 2 ? v_lo16(a, b)
+           : width == 4 ? v_lo32(a, b)
+                        : v_lo64(a, b);
+}
+
+FLAT vec v_hi(vec a, vec b, size_t width) {
+    return width == 1   ? v_hi8(a, b)
+           : width == 2 ? v_hi16(a, b)
+           : width == 4 ? v_hi32(a, b)
+                        : v_hi64(a, b);
+}
+
+FLAT half h_lo(half a, half b, size_t width) {
+    return width == 1   ? h_lo8(a, b)
+           : width == 2 ? h_lo16(a, b)
+           : width == 4 ? h_lo32(a, b)
+                        : h_lo64(a, b);
+}
+
+FLAT half h_hi(half a, half b, size_t width) {
+    return width == 1   ? h_hi8(a, b)
+           : width == 2 ? h_hi16(a, b)
+           : width == 4 ? h_hi32(a, b)
+                        : h_hi64(a, b);
+}
+
+FLAT void v_put(uint8_t *p, vec v, int stream) {
+    if (stream) {
+        v_stream(p, v);
+    } else {
+        v_store(p, v);
+    }
+}
+
+FLAT void copy_element(uint8_t *dst, const uint8_t *src, size_t width) {
+    switch (width) {
+    case 1:
+        *dst = *src;
+        break;
+    case 2:
+        memcpy(dst, src, 2);
+        break;
+    case 4:
+        memcpy(dst, src, 4);
+        break;
+    default:
+        memcpy(dst, src, 8);
+        break;
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Up to one vector; the pieces may overlap, and stay inside the run. */
+FLAT void copy_short(uint8_t *dst, const uint8_t *src, size_t len) {
+    if (len >= 32 && VEC_LEN > 32) {
+        half a = h_load(src), b = h_load(src + 16);
+        half c = h_load(src + len - 32), d = h_load(src + len - 16);
+        h_store(dst, a);
+        h_store(dst + 16, b);
+        h_store(dst + len - 32, c);
+        h_store(dst + len - 16, d);
+    } else if (len >= 16) {
+        half a = h_load(src), b = h_load(src + len - 16);
+        h_store(dst, a);
+        h_store(dst + len - 16, b);
+    } else if (len >= 8) {
+        uint64_t a, b;
+        memcpy(&a, src, 8);
+        memcpy(&b, src + len - 8, 8);
+        memcpy(dst, &a, 8);
+        memcpy(dst + len - 8, &b, 8);
+    } else if (len >= 4) {
+        uint32_t a, b;
+        memcpy(&a, src, 4);
+        memcpy(&b, src + len - 4, 4);
+        memcpy(dst, &a, 4);
+        memcpy(dst + len - 4, &b, 4);
+    } else {
+        for (size_t i = 0; i < len; i++) {
+            dst[i] = src[i];
+        }
+    }
+}
+
+FLAT void copy_run(uint8_t *dst, const uint8_t *src, size_t len) {
+    size_t i = 0;
+    if (len < VEC_LEN) {
+        copy_short(dst, src, len);
+        return;
+    }
+    for (; i + VEC_LEN <= len; i += VEC_LEN) {
+        v_store(dst + i, v_load(src + i));
+    }
+    if (i < len) {
+        v_store(dst + len - VEC_LEN, v_load(src + len - VEC_LEN));
+    }
+}
+
+/* dst is aligned. */
+FLAT void stream_run(uint8_t *dst, const uint8_t *src, size_t len) {
+    size_t i = 0;
+    for (; i + 4 * VEC_LEN <= len; i += 4 * VEC_LEN) {
+        vec a = v_load(src + i), b = v_load(src + i + VEC_LEN);
+        vec c = v_load(src + i + 2 * VEC_LEN), d = v_load(src + i + 3 * VEC_LEN);
+        v_stream(dst + i, a);
+        v_stream(dst + i + VEC_LEN, b);
+        v_stream(dst + i + 2 * VEC_LEN, c);
+        v_stream(dst + i + 3 * VEC_LEN, d);
+    }
+    for (; i + VEC_LEN <= len; i += VEC_LEN) {
+        v_stream(dst + i, v_load(src + i));
+    }
+    copy_short(dst + i, src + i, len - i);
+}
+
+/* Does every tile begin where a whole vector may be streamed to? */
+static inline int tiles_aligned(const pack_job *job) {
+    return (((uintptr_t)job->dst | (job->nr > 1 ? (uint64_t)job->r_dst : 0)) % VEC_LEN) == 0;
+}
+
+static void rows(const pack_job *job) {
+    size_t len = job->nq * job->width;
+    /* Rows that begin and end anywhere are streamed only where they are long. */
+    int even = tiles_aligned(job) && (job->np == 1 || (uint64_t)job->p_dst % VEC_LEN == 0);
+    int stream = job->stream && (even ? len % VEC_LEN == 0 : len >= 4096);
+    for (size_t r = 0; r < job->nr; r++) {
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        for (size_t p = 0; p < job->np; p++) {
+            if (stream) {
+                size_t head = -(uintptr_t)dst % VEC_LEN;
+                copy_short(dst, src, head);
+                stream_run(dst + head, src + head, len - head);
+            } else {
+                copy_run(dst, src, len);
+            }
+            dst += job->p_dst;
+            src += job->p_src;
+        }
+    }
+}
+
+/* ---- zips ------------------------------------------------------------------------------------ */
+
+FLAT void zip2(const pack_job *job, size_t width, int stream) {
+    const size_t turn = VEC_LEN / width;
+    for (size_t r = 0; r < job->nr; r++) {
+        const uint8_t *a = job->src + (int64_t)r * job->r_src, *b = a + job->q_src;
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        size_t p = 0;
+        for (; p + turn <= job->np; p += turn) {
+            vec x = v_spread2(v_load(a + p * width)), y = v_spread2(v_load(b + p * width));
+            v_put(dst + p * 2 * width, v_lo(x, y, width), stream);
+            v_put(dst + p * 2 * width + VEC_LEN, v_hi(x, y, width), stream);
+        }
+        for (; p < job->np; p++) {
+            copy_element(dst + p * 2 * width, a + p * width, width);
+            copy_element(dst + (p * 2 + 1) * width, b + p * width, width);
+        }
+    }
+}
+
+FLAT void zip4(const pack_job *job, size_t width, int stream) {
+    const size_t turn = VEC_LEN / width;
+    for (size_t r = 0; r < job->nr; r++) {
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        size_t p = 0;
+        for (; p + turn <= job->np; p += turn) {
+            const uint8_t *a = src + p * width, *b = a + job->q_src;
+            const uint8_t *c = b + job->q_src, *d = c + job->q_src;
+            uint8_t *to = dst + p * 4 * width;
+            vec v0 = v_spread4(v_load(a)), v1 = v_spread4(v_load(b));
+            vec v2 = v_spread4(v_load(c)), v3 = v_spread4(v_load(d));
+            vec e0 = v_lo(v0, v2, width), e1 = v_hi(v0, v2, width);
+            vec o0 = v_lo(v1, v3, width), o1 = v_hi(v1, v3, width);
+            v_put(to, v_lo(e0, o0, width), stream);
+            v_put(to + VEC_LEN, v_hi(e0, o0, width), stream);
+            v_put(to + 2 * VEC_LEN, v_lo(e1, o1, width), stream);
+            v_put(to + 3 * VEC_LEN, v_hi(e1, o1, width), stream);
+        }
+        for (; p < job->np; p++) {
+            for (size_t q = 0; q < 4; q++) {
+                copy_element(dst + (p * 4 + q) * width, src + p * width + (int64_t)q * job->q_src,
+                             width);
+            }
+        }
+    }
+}
+
+/* ---- transposes ------------------------------------------------------------------------------ */
+
+/* 16/width rows and columns in each lane: rows q, q + 16/width, ... of the source. */
+FLAT void transpose_lanes(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                          size_t width) {
+    const int n = (int)(16 / width);
+    vec v[16], t[16];
+    for (int i = 0; i < n; i++) {
+        v[i] = v_load_lanes(src + i * q_src, n * q_src);
+    }
+    for (int round = 1; round < n; round *= 2) {
+        for (int i = 0; i < n / 2; i++) {
+            t[2 * i] = v_lo(v[i], v[i + n / 2], width);
+            t[2 * i + 1] = v_hi(v[i], v[i + n / 2], width);
+        }
+        for (int i = 0; i < n; i++) {
+            v[i] = t[i];
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        v_store(dst + i * p_dst, v[i]);
+    }
+}
+
+/* One lane: `columns` is 16/width, or half of it (the source then gives 8 bytes a row). */
+FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                         size_t width, int columns) {
+    const int n = (int)(16 / width);
+    half v[16], t[16];
+    for (int i = 0; i < n; i++) {
+        v[i] = columns == n ? h_load(src + i * q_src) : h_load8(src + i * q_src);
+    }
+    for (int round = 1; round < n; round *= 2) {
+        for (int i = 0; i < n / 2; i++) {
+            t[2 * i] = h_lo(v[i], v[i + n / 2], width);
+            t[2 * i + 1] = h_hi(v[i], v[i + n / 2], width);
+        }
+        for (int i = 0; i < n; i++) {
+            v[i] = t[i];
+        }
+    }
+    for (int i = 0; i < columns; i++) {
+        h_store(dst + i * p_dst, v[i]);
+    }
+}
+
+FLAT void transpose_scalar(uint8_t *dst, const uint8_t *src, size_t np, size_t nq,
+                           const pack_job *job, size_t width) {
+    for (size_t p = 0; p < np; p++) {
+        for (size_t q = 0; q < nq; q++) {
+            copy_element(dst + (int64_t)p * job->p_dst + q * width,
+                         src + (int64_t)q * job->q_src + p * width, width);
+        }
+    }
+}
+
+/* Rows of the source in groups that fill a vector of the destination; in a group along the source,
+ * so that each of its cache lines is used up while it is near. */
+FLAT void transpose(const pack_job *job, size_t width) {
+    const size_t side = 16 / width, group = side * LANES;
+    for (size_t r = 0; r < job->nr; r++) {
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        size_t q = 0;
+        while (q < job->nq) {
+            const uint8_t *from = src + (int64_t)q * job->q_src;
+            uint8_t *to = dst + q * width;
+            size_t rows_here = job->nq - q >= group  ? group
+                               : job->nq - q >= side ? side
+                                                     : job->nq - q;
+            size_t p = 0;
+            if (rows_here == group) {
+                for (; p + side <= job->np; p += side) {
+                    transpose_lanes(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                    job->q_src, width);
+                }
+            }
+            if (rows_here == side) {
+                for (; p + side <= job->np; p += side) {
+                    transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                   job->q_src, width, (int)side);
+                }
+                if (side >= 2 && p + side / 2 <= job->np) {
+                    transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                   job->q_src, width, (int)side / 2);
+                    p += side / 2;
+                }
+            }
+            transpose_scalar(to + (int64_t)p * job->p_dst, from + p * width, job->np - p, rows_here,
+                             job, width);
+            q += rows_here;
+        }
+    }
+}
+
+#define DEFINE_WIDTH(WIDTH)                                                                        \
+    static void zip2_##WIDTH(const pack_job *job) {                                                \
+        if (job->stream && tiles_aligned(job)) {                                                   \
+            zip2(job, WIDTH, 1);                                                                   \
+        } else {                                                                                   \
+            zip2(job, WIDTH, 0);                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    static void zip4_##WIDTH(const pack_job *job) {                                                \
+        if (WIDTH == 8) {                                                                          \
+            transpose(job, WIDTH);                                                                 \
+        } else if (job->stream && tiles_aligned(job)) {                                            \
+            zip4(job, WIDTH, 1);                                                                   \
+        } else {                                                                                   \
+            zip4(job, WIDTH, 0);                                                                   \
+        }                                                                                          \
+    }                                                                                              \
+    static void transpose_##WIDTH(const pack_job *job) {                                           \
+        transpose(job, WIDTH);                                                                     \
+    }
+
+DEFINE_WIDTH(1)
+DEFINE_WIDTH(2)
+DEFINE_WIDTH(4)
+DEFINE_WIDTH(8)
+
+static void fence(void) {
+    v_fence();
+}
+
+const pack_kernels KERNELS = {
+    rows,
+    {transpose_1, transpose_2, transpose_4, transpose_8},
+    {zip2_1, zip2_2, zip2_4, zip2_8},
+    {zip4_1, zip4_2, zip4_4, zip4_8},
+    fence,
+};
