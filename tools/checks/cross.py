@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """base .. wire for another processor, built with Debian's cross compiler and run under qemu-user.
 
-cmocka for that processor comes from Debian too: its packages are fetched with a private apt
-configuration and unpacked under build/, so that nothing on the system changes."""
+The libraries that the tests need for that processor come from Debian too: the packages are fetched
+with a private apt configuration and unpacked under build/, so that nothing on the system changes."""
 
 import os
 import shutil
@@ -15,12 +15,14 @@ TARGETS = {
     "aarch64": ("aarch64-linux-gnu", "arm64", "aarch64", "little"),
     "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big"),
 }
+PACKAGES = ["libcmocka-dev", "libcmocka0", "zlib1g-dev", "zlib1g"]
 
 
-def fetch_cmocka(place, debian):
-    """Unpacks libcmocka of a Debian architecture below `place`; returns "" or why not."""
+def fetch_packages(place, debian):
+    """Unpacks PACKAGES of a Debian architecture below `place`; returns "" or why not."""
     sysroot = place / "sysroot"
-    if (sysroot / "done").exists():
+    stamp = place / "packages"
+    if stamp.is_file() and stamp.read_text().split() == PACKAGES:
         return ""
     state, cache, debs = place / "apt/state", place / "apt/cache", place / "debs"
     for folder in (state / "lists/partial", cache / "archives/partial", debs, sysroot):
@@ -34,13 +36,13 @@ def fetch_cmocka(place, debian):
         options += ["-o", setting]
     update = subprocess.run(["apt-get", "-q", *options, "update"], stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT)
-    done = subprocess.run(["apt-get", "-q", *options, "download", "libcmocka-dev", "libcmocka0"],
+    done = subprocess.run(["apt-get", "-q", *options, "download", *PACKAGES],
                           cwd=debs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != 0:
         return (update.stdout + done.stdout).decode(errors="replace")
     for package in debs.glob("*.deb"):
         subprocess.run(["dpkg-deb", "-x", str(package), str(sysroot)], check=True)
-    (sysroot / "done").touch()
+    stamp.write_text("\n".join(PACKAGES))
     return ""
 
 
@@ -52,9 +54,9 @@ def cross(house, name):
         if shutil.which(program) is None:
             report.skip(f"{name}: {program} is not installed")
             return report
-    why = fetch_cmocka(place, debian)
+    why = fetch_packages(place, debian)
     if why:
-        report.skip(f"{name}: Debian's cmocka could not be fetched: " + "\n".join(tail(why, 8)))
+        report.skip(f"{name}: Debian's packages could not be fetched: " + "\n".join(tail(why, 8)))
         return report
     libraries = place / "sysroot/usr/lib" / triple
     cross_file = place / "cross.ini"
