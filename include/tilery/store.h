@@ -110,7 +110,10 @@ TLY_API tly_status tly_store_view(const tly_store *store, uint64_t index, uint64
 
 /* Memory for one guard; the caller's, on the stack as a rule. No field is public. */
 typedef struct tly_store_guard {
-    uint64_t opaque[4];
+    struct tly_store_guard *next;
+    struct tly_store_guard *previous;
+    const tly_store *store;
+    void *reserved;
 } tly_store_guard;
 
 /* From here on this thread may touch views of `store`. Where the file has lost bytes the thread
