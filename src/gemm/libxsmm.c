@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libxsmm as an adapter. Its kernels are made at run time for one size, in column-major terms: read
+ * so, a panel [K][width] is a matrix of width x K, A is K x M, C is N x M, and C = panel * A needs
+ * no rearranging at all. libxsmm has no packed layout of its own to ask for; the panel width is
+ * what its kernels are fastest with, and K is cut so that the panel's block stays in the first two
+ * caches. */
+#include <libxsmm.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tilery/gemm_module.h>
+
+#include "gemm/form.h"
+
+#define K_BLOCK           256
+#define MAX_WIDTH         1024 /* of panels that are taken */
+#define SCRATCH_ALIGNMENT 64
+
+/* f32 or f64: a kernel is called alike. */
+typedef libxsmm_xmmfunction kernel;
+
+typedef struct library {
+    const tly_gemm_host *host;
+    uint32_t width;
+} library;
+
+/* Kernels of one product: full and last panel, full and last block of K, first block or a later
+ * one. Made when the leading dimensions are known, and kept while they stay. */
+typedef struct kernels {
+    uint64_t lda, ldb, ldc; /* 0: none made yet */
+    kernel made[2][2][2];
+} kernels;
+
+typedef struct product {
+    const library *library;
+    tly_gemm_problem problem;
+    tly_gemm_form form;
+    uint64_t panel_stride; /* elements */
+    uint32_t element_len;
+    kernels panel, plain;
+    uint8_t *scratch; /* one block of transposed B, for plain products stored N x K */
+    uint64_t scratch_len;
+} product;
+
+static tly_status xsmm_open(const tly_gemm_host *host, void **out_library, char *version,
+                            tly_error *error) {
+    library *opened;
+    libxsmm_init();
+    if (libxsmm_get_target_archid() < LIBXSMM_X86_AVX) {
+        return host->fail(error, TLY_UNSUPPORTED, "processor",
+                          "libxsmm makes kernels for AVX and later only");
+    }
+    opened = host->alloc(host->user, sizeof *opened, _Alignof(library));
+    if (opened == NULL) {
+        return host->fail(error, TLY_OUT_OF_MEMORY, "", "no memory for the adapter");
+    }
+    opened->host = host;
+    opened->width = libxsmm_get_target_archid() >= LIBXSMM_X86_AVX512 ? 64 : 32;
+    snprintf(version, TLY_GEMM_VERSION_LEN, "libxsmm %s (%s)", LIBXSMM_VERSION,
+             libxsmm_get_target_arch());
+    *out_library = opened;
+    return TLY_OK;
+}
+
+/* libxsmm_finalize is left to its own exit handler: another adapter may still be open. */
+static void xsmm_close(void *opened) {
+    library *lib = opened;
+    const tly_gemm_host *host = lib->host;
+    host->free(host->user, lib, sizeof *lib, _Alignof(library));
+}
+
+static tly_status check_problem(const library *lib, const tly_gemm_problem *p, tly_error *error) {
+    const int f32 = p->a_dtype == TLY_F32 && p->b_dtype == TLY_F32 && p->c_dtype == TLY_F32;
+    const int f64 = p->a_dtype == TLY_F64 && p->b_dtype == TLY_F64 && p->c_dtype == TLY_F64;
+    if (!f32 && !f64) {
+        return lib->host->fail(error, TLY_UNSUPPORTED, "element-type",
+                               "the libxsmm adapter multiplies f32 and f64");
+    }
+    if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX) {
+        return lib->host->fail(error, TLY_UNSUPPORTED, "product-size",
+                               "libxsmm counts in 32 bits: this product is too large");
+    }
+    return TLY_OK;
+}
+
+static tly_gemm_form form_of(const library *lib) {
+    const tly_gemm_form form = {
+        .width = lib->width, .group = 1, .k_round = 1, .n_round = lib->width};
+    return form;
+}
+
+static tly_status xsmm_query(void *opened, const tly_gemm_problem *problem,
+                             tly_panel_profile *out_profile, tly_error *error) {
+    const library *lib = opened;
+    const tly_gemm_form form = form_of(lib);
+    char name[TLY_PANEL_NAME_LEN];
+    tly_status status = check_problem(lib, problem, error);
+    if (status == TLY_OK) {
+        snprintf(name, sizeof name, "libxsmm/%s", libxsmm_get_target_arch());
+        tly_gemm_form_profile(&form, problem, name,
+                              LIBXSMM_VERSION_MAJOR * 10000 + LIBXSMM_VERSION_MINOR * 100 +
+                                  LIBXSMM_VERSION_UPDATE,
+                              out_profile);
+    }
+    return status;
+}
+
+static void xsmm_release(void *made) {
+    product *p = made;
+    const tly_gemm_host *host = p->library->host;
+    host->free(host->user, p->scratch, p->scratch_len, SCRATCH_ALIGNMENT);
+    host->free(host->user, p, sizeof *p, _Alignof(product));
+}
+
+static tly_status xsmm_prepare(void *opened, const tly_gemm_problem *problem,
+                               const tly_panel_profile *profile, void **out_product,
+                               uint32_t *out_alignment, tly_error *error) {
+    const library *lib = opened;
+    const tly_gemm_host *host = lib->host;
+    tly_gemm_form form = form_of(lib);
+    product *p;
+    tly_status status = check_problem(lib, problem, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (profile != NULL &&
+        (!tly_gemm_form_find(profile, &form) || form.group != 1 || form.width > MAX_WIDTH)) {
+        return host->fail(error, TLY_NO_PANEL, "panel-form",
+                          "the libxsmm adapter multiplies from panels [N/w][K][N:w] with w up to "
+                          "1024; this is another layout");
+    }
+    p = host->alloc(host->user, sizeof *p, _Alignof(product));
+    if (p == NULL) {
+        return host->fail(error, TLY_OUT_OF_MEMORY, "", "no memory for a product");
+    }
+    memset(p, 0, sizeof *p);
+    p->library = lib;
+    p->problem = *problem;
+    p->form = form;
+    p->panel_stride = tly_gemm_form_stride(&form, problem->k);
+    p->element_len = problem->a_dtype == TLY_F32 ? 4 : 8;
+    if (problem->stored_nk) {
+        p->scratch_len = (uint64_t)lib->width * K_BLOCK * p->element_len;
+        p->scratch = host->alloc(host->user, p->scratch_len, SCRATCH_ALIGNMENT);
+        if (p->scratch == NULL) {
+            xsmm_release(p);
+            return host->fail(error, TLY_OUT_OF_MEMORY, "",
+                              "no memory for the scratch of a product");
+        }
+    }
+    *out_alignment = p->element_len; /* its kernels load unaligned */
+    *out_product = p;
+    return TLY_OK;
+}
+
+/* C (columns x M) = B (columns x k) * A (k x M), column-major, with these leading dimensions. */
+static kernel dispatch(const product *p, uint64_t columns, uint64_t k, uint64_t lda, uint64_t ldb,
+                       uint64_t ldc, int first) {
+    const libxsmm_blasint m = (libxsmm_blasint)columns, n = (libxsmm_blasint)p->problem.m;
+    const libxsmm_blasint depth = (libxsmm_blasint)k;
+    const libxsmm_blasint b_step = (libxsmm_blasint)ldb, a_step = (libxsmm_blasint)lda;
+    const libxsmm_blasint c_step = (libxsmm_blasint)ldc;
+    const int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
+    kernel made = {NULL};
+    if (p->element_len == 4) {
+        const float one = 1, beta = first ? 0 : 1;
+        made.smm = libxsmm_smmdispatch(m, n, depth, &b_step, &a_step, &c_step, &one, &beta, &flags,
+                                       &prefetch);
+    } else {
+        const double one = 1, beta = first ? 0 : 1;
+        made.dmm = libxsmm_dmmdispatch(m, n, depth, &b_step, &a_step, &c_step, &one, &beta, &flags,
+                                       &prefetch);
+    }
+    return made;
+}
+
+/* The kernels for panels of `width` columns, rows of B `ldb` apart. */
+static tly_status make_kernels(const product *p, kernels *k, uint64_t width, uint64_t lda,
+                               uint64_t ldb, uint64_t ldc, tly_error *error) {
+    const uint64_t n_last = (p->problem.n - 1) % width + 1;
+    const uint64_t k_last = (p->problem.k - 1) % K_BLOCK + 1;
+    if (k->lda == lda && k->ldb == ldb && k->ldc == ldc) {
+        return TLY_OK;
+    }
+    if (lda > INT_MAX || ldb > INT_MAX || ldc > INT_MAX) {
+        return p->library->host->fail(
+            error, TLY_UNSUPPORTED, "product-size",
+            "libxsmm counts in 32 bits: a leading dimension is too large");
+    }
+    k->lda = 0;
+    for (int i = 0; i < 8; i++) {
+        const int last_n = i & 1, last_k = i >> 1 & 1, later = i >> 2;
+        k->made[last_n][last_k][later] =
+            dispatch(p, last_n ? n_last : width, last_k ? k_last : K_BLOCK, lda, ldb, ldc, !later);
+        if (k->made[last_n][last_k][later].xmm == NULL) {
+            return p->library->host->fail(error, TLY_UNSUPPORTED, "no-kernel",
+                                          "libxsmm made no kernel for a product of this size");
+        }
+    }
+    k->lda = lda;
+    k->ldb = ldb;
+    k->ldc = ldc;
+    return TLY_OK;
+}
+
+static void call(const product *p, kernel k, const void *b, const void *a, void *c) {
+    if (p->element_len == 4) {
+        k.smm(b, a, c);
+    } else {
+        k.dmm(b, a, c);
+    }
+}
+
+static tly_status xsmm_run(void *made, const void *a, uint64_t lda, const void *panel, void *c,
+                           uint64_t ldc, tly_error *error) {
+    product *p = made;
+    const uint64_t width = p->form.width, len = p->element_len;
+    tly_status status = make_kernels(p, &p->panel, width, lda, width, ldc, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    for (uint64_t n = 0; n < p->problem.n; n += width) {
+        const uint8_t *b = (const uint8_t *)panel + n / width * p->panel_stride * len;
+        for (uint64_t k = 0; k < p->problem.k; k += K_BLOCK) {
+            const kernel use =
+                p->panel.made[p->problem.n - n < width][p->problem.k - k < K_BLOCK][k != 0];
+            call(p, use, b + k * width * len, (const uint8_t *)a + k * len, (uint8_t *)c + n * len);
+        }
+    }
+    return TLY_OK;
+}
+
+/* Rows n .. n+columns of a B that is stored N x K, K indices k .. k+depth, as [depth][width]. */
+static void transpose(const product *p, const uint8_t *b, uint64_t ldb, uint64_t columns,
+                      uint64_t depth, uint64_t width) {
+    const uint64_t len = p->element_len;
+    for (uint64_t n = 0; n < columns; n++) {
+        for (uint64_t k = 0; k < depth; k++) {
+            memcpy(p->scratch + (k * width + n) * len, b + (n * ldb + k) * len, len);
+        }
+    }
+}
+
+/* A plain K x N matrix is to the kernels one panel as wide as its rows. One stored N x K is
+ * transposed block by block. */
+static tly_status xsmm_plain(void *made, const void *a, uint64_t lda, const void *b, uint64_t ldb,
+                             void *c, uint64_t ldc, tly_error *error) {
+    product *p = made;
+    const uint64_t width = p->library->width, len = p->element_len;
+    const int nk = p->problem.stored_nk;
+    tly_status status = make_kernels(p, &p->plain, width, lda, nk ? width : ldb, ldc, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    for (uint64_t n = 0; n < p->problem.n; n += width) {
+        const uint64_t columns = p->problem.n - n < width ? p->problem.n - n : width;
+        for (uint64_t k = 0; k < p->problem.k; k += K_BLOCK) {
+            const uint64_t depth = p->problem.k - k < K_BLOCK ? p->problem.k - k : K_BLOCK;
+            const kernel use = p->plain.made[columns < width][depth < K_BLOCK][k != 0];
+            const uint8_t *block = (const uint8_t *)b + (nk ? n * ldb + k : k * ldb + n) * len;
+            if (nk) {
+                transpose(p, block, ldb, columns, depth, width);
+                block = p->scratch;
+            }
+            call(p, use, block, (const uint8_t *)a + k * len, (uint8_t *)c + n * len);
+        }
+    }
+    return TLY_OK;
+}
+
+TLY_API const tly_gemm_module *tly_gemm_module_get(void);
+
+const tly_gemm_module *tly_gemm_module_get(void) {
+    static const tly_gemm_module module = {
+        .abi = TLY_GEMM_MODULE_ABI,
+        .size = sizeof(tly_gemm_module),
+        .name = "libxsmm",
+        .open = xsmm_open,
+        .close = xsmm_close,
+        .query = xsmm_query,
+        .prepare = xsmm_prepare,
+        .release = xsmm_release,
+        .run = xsmm_run,
+        .plain = xsmm_plain,
+        .pack = NULL,
+    };
+    return &module;
+}
