@@ -178,8 +178,7 @@ static kernel dispatch(const product *p, uint64_t columns, uint64_t k, uint64_t 
 /* The kernels for panels of `width` columns, rows of B `ldb` apart. */
 static tly_status make_kernels(const product *p, kernels *k, uint64_t width, uint64_t lda,
                                uint64_t ldb, uint64_t ldc, tly_error *error) {
-    const uint64_t n_last = (p->problem.n - 1) % width + 1;
-    const uint64_t k_last = (p->problem.k - 1) % K_BLOCK + 1;
+    const uint64_t n_last = p->problem.n % width, k_last = p->problem.k % K_BLOCK;
     if (k->lda == lda && k->ldb == ldb && k->ldc == ldc) {
         return TLY_OK;
     }
@@ -191,8 +190,11 @@ static tly_status make_kernels(const product *p, kernels *k, uint64_t width, uin
     k->lda = 0;
     for (int i = 0; i < 8; i++) {
         const int last_n = i & 1, last_k = i >> 1 & 1, later = i >> 2;
-        k->made[last_n][last_k][later] =
-            dispatch(p, last_n ? n_last : width, last_k ? k_last : K_BLOCK, lda, ldb, ldc, !later);
+        const uint64_t columns = last_n ? n_last : width, depth = last_k ? k_last : K_BLOCK;
+        if (columns == 0 || columns > p->problem.n || depth == 0 || depth > p->problem.k) {
+            continue; /* no such block in this product; libxsmm would refuse it */
+        }
+        k->made[last_n][last_k][later] = dispatch(p, columns, depth, lda, ldb, ldc, !later);
         if (k->made[last_n][last_k][later].xmm == NULL) {
             return p->library->host->fail(error, TLY_UNSUPPORTED, "no-kernel",
                                           "libxsmm made no kernel for a product of this size");
