@@ -158,6 +158,39 @@ TLY_API void tly_panel_probe_fill(const tly_panel_profile *profile, const tly_pa
 TLY_API uint64_t tly_panel_probe_hash(const tly_panel_profile *profile, uint64_t hash,
                                       const void *panel, uint64_t len);
 
+/* The hash that this library's packer gives. Does at most `max_work` bytes of work as counted by
+ * tly_panel_probe_count (0: TLY_PANEL_PROBE_WORK). Errors: LIMIT, OUT_OF_MEMORY, those of
+ * tly_panel_check. Thread-safe. */
+#define TLY_PANEL_PROBE_WORK (UINT64_C(64) << 20)
+TLY_API tly_status tly_panel_probe_expected(const tly_context *context,
+                                            const tly_panel_profile *profile, uint64_t max_work,
+                                            uint64_t *out_hash, tly_error *error);
+
+/* A bounded memory of probes, for servers: each layout is packed once. Thread-safe. */
+typedef struct tly_panel_verdicts tly_panel_verdicts;
+
+typedef struct tly_panel_verdicts_options {
+    size_t size;          /* sizeof(tly_panel_verdicts_options) */
+    uint64_t max_work;    /* bytes for one probe; 0: TLY_PANEL_PROBE_WORK */
+    uint32_t max_entries; /* layouts remembered, the least recently asked goes first; 0: 256 */
+    uint32_t reserved;    /* 0 */
+} tly_panel_verdicts_options;
+
+/* `options` may be NULL. `context` outlives the object. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+TLY_API tly_status tly_panel_verdicts_new(const tly_context *context,
+                                          const tly_panel_verdicts_options *options,
+                                          tly_panel_verdicts **out_verdicts, tly_error *error);
+TLY_API void tly_panel_verdicts_free(tly_panel_verdicts *verdicts);
+
+/* May the server pack by this profile? Yes if it has no probe hash or if the hash is what this
+ * library's packer gives. `inout_budget` (may be NULL) is how many bytes of work the caller still
+ * allows, for one connection say; what was really done is subtracted, and what is remembered costs
+ * nothing. Errors: MISMATCH (the packers differ), LIMIT (too much work), OUT_OF_MEMORY, those of
+ * tly_panel_check. Thread-safe. */
+TLY_API tly_status tly_panel_verdicts_check(tly_panel_verdicts *verdicts,
+                                            const tly_panel_profile *profile,
+                                            uint64_t *inout_budget, tly_error *error);
+
 TLY_END_DECLS
 
 #endif
