@@ -38,16 +38,16 @@ typedef enum tly_log_level {
 typedef void (*tly_log_fn)(void *user, tly_log_level level, const char *line);
 
 typedef struct tly_context_options {
-    size_t size;              /* sizeof(tly_context_options) */
-    tly_allocator allocator;  /* resize == NULL: the C library's */
-    int32_t simd;             /* tly_simd; a level that the processor lacks is refused */
-    int32_t log_level;        /* tly_log_level; 0: nothing is logged */
-    tly_log_fn log;           /* NULL: nothing is logged */
+    size_t size;             /* sizeof(tly_context_options) */
+    tly_allocator allocator; /* resize == NULL: the C library's */
+    int32_t simd;            /* tly_simd; a level that the processor lacks is refused */
+    int32_t log_level;       /* tly_log_level; 0: nothing is logged */
+    tly_log_fn log;          /* NULL: nothing is logged */
     void *log_user;
 } tly_context_options;
 
-/* Allocator, vector level and log, fixed at creation. Immutable afterwards, so one context can serve
- * any number of threads. Outlives everything created with it. */
+/* Allocator, vector level and log, fixed at creation. Immutable afterwards, so one context can
+ * serve any number of threads. Outlives everything created with it. */
 typedef struct tly_context tly_context;
 
 /* Creates a context. `options` may be NULL. The environment variable TILERY_SIMD (portable, avx2,

@@ -14,8 +14,8 @@ TLY_BEGIN_DECLS
 
 /* Importers: the tensors of other people's files, one interface for all formats
  * (docs/internals/import.md says what each importer carries and what it refuses). Opening reads
- * headers only. Every byte of the file is outside data: nothing is allocated on a header's word, and
- * element values arrive bit for bit. */
+ * headers only. Every byte of the file is outside data: nothing is allocated on a header's word,
+ * and element values arrive bit for bit. */
 
 typedef enum tly_import_format {
     TLY_IMPORT_AUTO = 0, /* found by the content */
@@ -33,8 +33,8 @@ typedef enum tly_import_policy {
     TLY_IMPORT_SKIP = 1    /* the tensor is left out and listed by tly_import_skipped */
 } tly_import_policy;
 
-/* How to read, and how far to go. A field that is 0 stands for its default, so a structure of zeroes
- * with `size` set is the default too. Beyond a limit, opening fails with LIMIT. */
+/* How to read, and how far to go. A field that is 0 stands for its default, so a structure of
+ * zeroes with `size` set is the default too. Beyond a limit, opening fails with LIMIT. */
 typedef struct tly_import_options {
     size_t size;           /* sizeof(tly_import_options) */
     int32_t format;        /* tly_import_format */
@@ -54,10 +54,11 @@ typedef struct tly_import_options {
 /* An open file. Immutable: any number of threads may read from one. */
 typedef struct tly_import tly_import;
 
-/* Opens a file and reads what it says about its tensors. `options` may be NULL. The caller frees the
- * import before the context. Errors: INVALID_ARGUMENT, NOT_FOUND (no such file), IO, UNSUPPORTED (no
- * known format: the message says what the file looks like; or a tensor that cannot be carried),
- * TRUNCATED, MALFORMED, OVERFLOW, LIMIT, OUT_OF_MEMORY. `error` gives the byte and the rule. */
+/* Opens a file and reads what it says about its tensors. `options` may be NULL. The caller frees
+ * the import before the context. Errors: INVALID_ARGUMENT, NOT_FOUND (no such file), IO,
+ * UNSUPPORTED (no known format: the message says what the file looks like; or a tensor that cannot
+ * be carried), TRUNCATED, MALFORMED, OVERFLOW, LIMIT, OUT_OF_MEMORY. `error` gives the byte and the
+ * rule. */
 TLY_API tly_status tly_import_open(const tly_context *context, const char *path,
                                    const tly_import_options *options, tly_import **out_import,
                                    tly_error *error);
@@ -82,11 +83,11 @@ typedef struct tly_import_tensor {
     uint64_t file_offset;  /* where the file has the tensor's data */
     const char *file;      /* which file that is: the opened one, or one of external data */
     uint32_t rank;
-    uint32_t name_len;     /* bytes */
+    uint32_t name_len; /* bytes */
     tly_dtype dtype;
-    uint8_t layout;        /* TLY_LAYOUT_ROW_MAJOR, or TLY_LAYOUT_COL_MAJOR (npy in Fortran order) */
-    uint8_t big_endian;    /* not 0: the file stores it so; reading swaps */
-    uint8_t viewable;      /* not 0: tly_import_view can give the file's own bytes */
+    uint8_t layout;     /* TLY_LAYOUT_ROW_MAJOR, or TLY_LAYOUT_COL_MAJOR (npy in Fortran order) */
+    uint8_t big_endian; /* not 0: the file stores it so; reading swaps */
+    uint8_t viewable;   /* not 0: tly_import_view can give the file's own bytes */
     uint32_t reserved;
 } tly_import_tensor;
 
@@ -107,8 +108,8 @@ TLY_API tly_status tly_import_find(const tly_import *import, const char *name, u
 TLY_API tly_status tly_import_read(const tly_import *import, uint64_t index, void *buffer,
                                    uint64_t len, tly_error *error);
 
-/* Receives the bytes of a tensor in consecutive pieces. Anything but TLY_OK stops the reading and is
- * returned; `error` is the one given to tly_import_stream. */
+/* Receives the bytes of a tensor in consecutive pieces. Anything but TLY_OK stops the reading and
+ * is returned; `error` is the one given to tly_import_stream. */
 typedef tly_status (*tly_import_sink)(void *user, const void *bytes, size_t len, tly_error *error);
 
 /* The bytes of tly_import_read piece by piece, in memory that does not depend on the tensor's size.
@@ -120,8 +121,8 @@ TLY_API tly_status tly_import_stream(const tly_import *import, uint64_t index, t
  * address may have any alignment: check it before it becomes a typed pointer. They are mapped: if
  * somebody shortens the file meanwhile, touching them is a bus error, so use tly_import_read where
  * others may write. Errors: NOT_FOUND, UNSUPPORTED (not viewable). Thread-safe. */
-TLY_API tly_status tly_import_view(const tly_import *import, uint64_t index,
-                                   const void **out_bytes, tly_error *error);
+TLY_API tly_status tly_import_view(const tly_import *import, uint64_t index, const void **out_bytes,
+                                   tly_error *error);
 
 /* A tensor that was left out under TLY_IMPORT_SKIP. Pointers live as long as the import. */
 typedef struct tly_import_skip {

@@ -19,11 +19,11 @@ TLY_BEGIN_DECLS
  * monotonically: it is the sum that decides. Row-major, column-major, strided, tiled, Morton, the
  * PTO fractals, CUBE cells and GEMM panels are all nests. */
 
-#define TLY_NEST_MAX_RANK  64  /* Hurray 1.0, data-model */
+#define TLY_NEST_MAX_RANK  64 /* Hurray 1.0, data-model */
 #define TLY_NEST_MAX_LOOPS 192
 
 typedef struct tly_loop {
-    uint32_t axis;  /* 0 .. rank-1 */
+    uint32_t axis; /* 0 .. rank-1 */
     uint32_t reserved;
     uint64_t step;  /* > 0: what one turn adds to the index of `axis` */
     uint64_t count; /* number of turns */
@@ -47,8 +47,8 @@ TLY_API tly_status tly_nest_extent(const tly_nest *nest, int64_t *out_low, int64
  * INVALID_ARGUMENT with the rule in `error`; OVERFLOW. Thread-safe. */
 TLY_API tly_status tly_nest_check(const tly_nest *nest, int allow_alias, tly_error *error);
 
-/* Offset of one element, in elements. `index` has `rank` entries inside the shape. Slow and obvious;
- * the packing engine does not use it. Errors: INVALID_ARGUMENT. Thread-safe. */
+/* Offset of one element, in elements. `index` has `rank` entries inside the shape. Slow and
+ * obvious; the packing engine does not use it. Errors: INVALID_ARGUMENT. Thread-safe. */
 TLY_API tly_status tly_nest_offset(const tly_nest *nest, const uint64_t *index,
                                    int64_t *out_offset);
 

@@ -65,9 +65,13 @@ static inline tly_cursor tly_cursor_make(const void *bytes, size_t len) {
     return c;
 }
 
-static inline size_t tly_cursor_left(const tly_cursor *c) { return (size_t)(c->end - c->at); }
+static inline size_t tly_cursor_left(const tly_cursor *c) {
+    return (size_t)(c->end - c->at);
+}
 
-static inline uint64_t tly_cursor_offset(const tly_cursor *c) { return (uint64_t)(c->at - c->base); }
+static inline uint64_t tly_cursor_offset(const tly_cursor *c) {
+    return (uint64_t)(c->at - c->base);
+}
 
 static inline int tly_cursor_take(tly_cursor *c, uint64_t len, const uint8_t **out) {
     if (len > tly_cursor_left(c)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on sizes that says when a result does not fit. Each returns 0 on success, 1 on overflow;
- * the result is undefined then. */
+/* Arithmetic on sizes that says when a result does not fit. Each returns 0 on success, 1 on
+ * overflow; the result is undefined then. */
 #ifndef TLY_BASE_CHECKED_H
 #define TLY_BASE_CHECKED_H
 

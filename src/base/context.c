@@ -120,7 +120,9 @@ void tly_context_free(tly_context *context) {
     }
 }
 
-tly_simd tly_context_simd(const tly_context *context) { return context->simd; }
+tly_simd tly_context_simd(const tly_context *context) {
+    return context->simd;
+}
 
 void *tly_base_alloc(const tly_context *context, size_t len, size_t alignment) {
     if (len == 0) {

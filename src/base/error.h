@@ -8,8 +8,8 @@
 
 /* Fills `error` (may be NULL) and returns `status`, so that a failing function ends with
  * `return tly_base_fail(error, TLY_..., offset, "rule-name", "sentence with %u values", ...)`.
- * `offset` is TLY_NO_OFFSET where no byte can be blamed; `rule` may be "". A message that is too long
- * is cut. Thread-safe. */
+ * `offset` is TLY_NO_OFFSET where no byte can be blamed; `rule` may be "". A message that is too
+ * long is cut. Thread-safe. */
 tly_status tly_base_fail(tly_error *error, tly_status status, uint64_t offset, const char *rule,
                          const char *format, ...) __attribute__((format(printf, 5, 6), cold));
 

@@ -28,4 +28,6 @@ int tly_status_exit_code(tly_status status) {
     return row != NULL ? row->exit_code : 70;
 }
 
-const char *tly_version(void) { return TLY_VERSION_STRING; }
+const char *tly_version(void) {
+    return TLY_VERSION_STRING;
+}

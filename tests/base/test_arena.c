@@ -7,8 +7,8 @@
 #include "base/arena.h"
 
 typedef struct counter {
-    size_t live;  /* bytes */
-    size_t calls; /* allocations so far */
+    size_t live;    /* bytes */
+    size_t calls;   /* allocations so far */
     size_t fail_at; /* the call that fails; 0: none */
 } counter;
 
@@ -32,9 +32,8 @@ static void *counting_resize(void *user, void *old, size_t old_size, size_t new_
 }
 
 static tly_context *counting_context(counter *c) {
-    tly_context_options options = {.size = sizeof options,
-                                   .allocator = {counting_resize, c},
-                                   .simd = TLY_SIMD_PORTABLE};
+    tly_context_options options = {
+        .size = sizeof options, .allocator = {counting_resize, c}, .simd = TLY_SIMD_PORTABLE};
     tly_context *context;
     tly_error error;
     CHECK_OK(tly_context_new(&options, &context, &error), &error);

@@ -77,10 +77,8 @@ static void log_lines_below_the_level_are_dropped(void **state) {
     tly_context *context;
     tly_error error;
     char line[64] = "";
-    tly_context_options options = {.size = sizeof options,
-                                   .log_level = TLY_LOG_WARNING,
-                                   .log = catch_line,
-                                   .log_user = line};
+    tly_context_options options = {
+        .size = sizeof options, .log_level = TLY_LOG_WARNING, .log = catch_line, .log_user = line};
     (void)state;
     CHECK_OK(tly_context_new(&options, &context, &error), &error);
     tly_base_log(context, TLY_LOG_INFO, "no");

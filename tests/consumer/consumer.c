@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Somebody else's program: knows only what is installed. Its argument is the version that pkg-config
- * reports. */
+/* Somebody else's program: knows only what is installed. Its argument is the version that
+ * pkg-config reports. */
 #include <stdio.h>
 #include <string.h>
 

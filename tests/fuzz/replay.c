@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target as a test: every file of its corpus, every truncation of the smaller ones, and
- * a fixed number of mutations from a fixed seed. The target is right when it returns; its own checks
- * abort. Each input lies at the end of a page that is followed by one which may not be touched. */
+ * a fixed number of mutations from a fixed seed. The target is right when it returns; its own
+ * checks abort. Each input lies at the end of a page that is followed by one which may not be
+ * touched. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,8 +32,8 @@ static void fail(const char *what, const char *name) {
 
 static arena arena_new(void) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint8_t *base = mmap(NULL, MAX_LEN + page, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *base =
+        mmap(NULL, MAX_LEN + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED || mprotect(base + MAX_LEN, page, PROT_NONE) != 0) {
         fail("no memory for inputs", "mmap");
     }

@@ -26,7 +26,7 @@ GOOD = {
     "src/high/high.h": LICENCE + "int high(void);\n",
     "src/top/top.c": LICENCE + '#include "low/low.h"\n#include "high/high.h"\n',
     "src/side/side.c": LICENCE + '#include "low/low.h"\n',
-    "include/tilery/a.h": LICENCE + "#include <stdint.h>\nstruct a { uint8_t b; };\n",
+    "include/tilery/a.h": LICENCE + "#include <stdint.h>\nstruct a {\n    uint8_t b;\n};\n",
     "docs/internals/README.md": "<!-- SPDX-License-Identifier: Apache-2.0 -->\n"
                                 "[a](low.md) [b](high.md) [c](top.md) [d](side.md)\n",
     "docs/adr/README.md": "<!-- SPDX-License-Identifier: Apache-2.0 -->\n[one](0001-one.md)\n",
@@ -100,6 +100,11 @@ class Checkers(unittest.TestCase):
     def test_two_decisions_with_one_number(self):
         self.write("docs/adr/README.md", "[one](0001-one.md) [two](0001-two.md)\n")
         self.finds(tree.pages, "docs/adr/0001-two.md", "", "have one number")
+
+    @unittest.skipUnless(shutil.which("clang-format"), "clang-format is not installed")
+    def test_unformatted_file(self):
+        shutil.copy(ROOT / ".clang-format", self.root)
+        self.finds(tree.formatting, "src/low/x.c", "int   x;\n", "src/low/x.c: run clang-format")
 
     def test_dead_link(self):
         self.finds(tree.links, "docs/x.md", "[here](nowhere.md)\n", "dead link: nowhere.md")

@@ -20,7 +20,7 @@ def unittests(house, pattern):
     if code != 0 and report.failed == 0 or report.passed == 0:
         report.failed = max(1, report.failed)
     if report.failed:
-        report.lines += tail(text, 80)
+        report.lines += tail(text[max(0, text.find("=" * 20)):], 80)
     elif report.skipped:
         report.lines += [line for line in text.splitlines() if "skipped" in line and "..." in line]
     return report

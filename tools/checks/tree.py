@@ -2,6 +2,7 @@
 """Rules about files: licence lines, length, generated files, one page of documentation a folder."""
 
 import re
+import shutil
 import sys
 
 from .common import Report, tail, tree_files
@@ -106,4 +107,20 @@ def python_compiles(house):
             if code != 0:
                 problems.append("\n".join(tail(text)))
     report.rule(problems)
+    return report
+
+
+def formatting(house):
+    """C files look as clang-format and .clang-format say."""
+    report = Report()
+    if shutil.which("clang-format") is None:
+        report.skip("clang-format is not installed")
+        return report
+    names = [n for n in tree_files(house.root)
+             if n.endswith((".c", ".h", ".cpp")) and not n.startswith("gen/")]
+    code, text = house.command(["clang-format", "--style=file", "--dry-run", "-Werror", *names])
+    wrong = sorted({line.split(":")[0] for line in text.splitlines() if "clang-format-violations" in line})
+    report.rule([f"{name}: run clang-format -i --style=file on it" for name in wrong])
+    if code != 0 and not wrong:
+        report.check(False, text)
     return report
