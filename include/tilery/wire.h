@@ -270,10 +270,16 @@ TLY_API uint64_t tly_wire_max_frame(const tly_wire *wire);
 TLY_API tly_status tly_wire_fail_stream(tly_wire *wire, uint32_t stream, uint32_t code,
                                         const char *text);
 
+/* Gives the whole connection up: an ERROR on the stream of the HELLO is queued, and
+ * tly_wire_is_closing is true from now on. Errors: OUT_OF_MEMORY. */
+TLY_API tly_status tly_wire_close(tly_wire *wire, uint32_t code, const char *text);
+
 /* The payload at the head of the output can no longer be read (its file was cut short). The rest of
  * that frame leaves as zero bytes, because its length is already announced, and the stream ends in
- * an ERROR, so that no receiver takes them for data. */
-TLY_API tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text);
+ * an ERROR, so that no receiver takes them for data. Errors: INVALID_ARGUMENT (no frame is at the
+ * head), OUT_OF_MEMORY. */
+TLY_API tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text,
+                                       uint32_t *out_stream);
 
 /* ---- the rules of negotiation (interchange, Server Layout Selection, Server Device Selection)
  * ---- */

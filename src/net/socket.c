@@ -324,6 +324,10 @@ tly_net_result tly_net_send(int fd, tly_wire *wire, uint64_t *out_len) {
     message.msg_iov = iov;
     message.msg_iovlen = num;
     n = sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (n < 0 && errno == EFAULT && num > 1) {
+        message.msg_iovlen = 1; /* was it the first, or one behind it in the same packet? */
+        n = sendmsg(fd, &message, MSG_NOSIGNAL);
+    }
     if (n < 0) {
         return classify();
     }

@@ -329,13 +329,20 @@ tly_status tly_wire_fail_stream(tly_wire *wire, uint32_t stream, uint32_t code, 
     return tly_wire_queue_error(wire, stream, code, text);
 }
 
-tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text) {
+tly_status tly_wire_close(tly_wire *wire, uint32_t code, const char *text) {
+    wire->closing = 1;
+    return tly_wire_queue_error(wire, wire->hello_stream != 0 ? wire->hello_stream : 1, code, text);
+}
+
+tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text,
+                               uint32_t *out_stream) {
     out_node *node = wire->out_first;
     uint32_t stream;
     if (node == NULL || node->kind != NODE_DATA || node->payload == zeros) {
         return TLY_INVALID_ARGUMENT;
     }
     stream = node->stream;
+    *out_stream = stream;
     if (wire->out_sent == 0) {
         /* Nothing of it is announced yet. */
         tly_wire_drop_frames(wire, stream);

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/answer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tilery/panel.h>
+
+#include "base/checked.h"
+#include "base/context.h"
+#include "base/error.h"
+
+/* One request being decided. */
+typedef struct decision {
+    tly_answer *answer;
+    const tly_answer_limits *limits;
+    const tly_descriptor *stored;
+    const tly_nest *native; /* nest of the stored layout; NULL: it has none */
+    uint32_t num_profiles;
+    int allow_transcode;
+    uint32_t min_alignment;
+    /* what the entry chosen last would give */
+    tly_descriptor made;
+    tly_buffer_info made_buffer;
+    int64_t strides[TLY_MAX_RANK];
+    uint32_t morton_bits[TLY_MAX_RANK];
+    tly_nest nest;
+    tly_error error;
+} decision;
+
+static void say(decision *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds to the reason, which is cut where it gets too long. */
+static void say(decision *d, const char *format, ...) {
+    size_t used = strlen(d->answer->reason);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(d->answer->reason + used, sizeof d->answer->reason - used, format, args);
+    va_end(args);
+}
+
+static int32_t skip(decision *d, uint32_t index, const char *why) {
+    say(d, "entry %u skipped: %s; ", index, why);
+    return TLY_WIRE_SKIP;
+}
+
+/* ---- producing a layout ---- */
+
+/* Plans the packing into d->nest, `len` bytes; fills d->made's buffer. */
+static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignment) {
+    tly_answer *a = d->answer;
+    tly_status status;
+    if (len > d->limits->transcode_limit) {
+        return skip(d, index, "over the transcoding limit");
+    }
+    if (d->native == NULL) {
+        return skip(d, index, "the stored layout is packed already");
+    }
+    tly_pack_plan_free(a->plan);
+    a->plan = NULL;
+    if (len != 0) {
+        status = tly_pack_plan_new(a->context, &d->nest, d->native,
+                                   tly_dtype_bits(d->stored->dtype), NULL, &a->plan, &d->error);
+        if (status != TLY_OK) {
+            return skip(d, index, d->error.message);
+        }
+        if (tly_pack_dst_len(a->plan) != len) {
+            return skip(d, index, "the packed length is not what the layout says");
+        }
+    }
+    d->made_buffer.byte_size = len;
+    d->made_buffer.alignment = alignment > d->min_alignment ? alignment : d->min_alignment;
+    if (d->made_buffer.alignment < 64) {
+        d->made_buffer.alignment = 64;
+    }
+    return TLY_WIRE_TRANSCODE;
+}
+
+static uint32_t bits_for(uint64_t extent) {
+    uint32_t bits = 1;
+    while (bits < 63 && (UINT64_C(1) << bits) < extent) {
+        bits++;
+    }
+    return bits;
+}
+
+/* Strides of the row-major order: what a strided answer has, since an entry cannot name any. */
+static int fill_strides(decision *d) {
+    uint64_t stride = 1;
+    for (uint32_t i = d->stored->rank; i-- > 0;) {
+        uint64_t extent = d->stored->shape[i];
+        if (stride > INT64_MAX) {
+            return 0;
+        }
+        d->strides[i] = (int64_t)stride;
+        if (extent != 0 && tly_base_mul_u64(stride, extent, &stride)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Core layouts that a bare tag says completely, or for which there is one natural choice. */
+static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
+    const tly_descriptor *s = d->stored;
+    uint64_t len;
+    tly_status status;
+    if (tag == s->layout) {
+        return TLY_WIRE_NATIVE;
+    }
+    if (tag != TLY_LAYOUT_ROW_MAJOR && tag != TLY_LAYOUT_COL_MAJOR && tag != TLY_LAYOUT_STRIDED &&
+        tag != TLY_LAYOUT_MORTON) {
+        return skip(d, index,
+                    tag == TLY_LAYOUT_TILED ? "a bare tag does not say which tiles"
+                                            : "not a layout that this server makes");
+    }
+    if (s->rank == 0) {
+        return skip(d, index, "a scalar is row-major");
+    }
+    if (!d->allow_transcode) {
+        return skip(d, index, "transcoding is not allowed");
+    }
+    memset(&d->made, 0, sizeof d->made);
+    if (tag == TLY_LAYOUT_ROW_MAJOR) {
+        status = tly_nest_row_major(&d->nest, s->rank, s->shape);
+    } else if (tag == TLY_LAYOUT_COL_MAJOR) {
+        status = tly_nest_col_major(&d->nest, s->rank, s->shape);
+    } else if (tag == TLY_LAYOUT_STRIDED) {
+        status = fill_strides(d) ? tly_nest_strided(&d->nest, s->rank, s->shape, d->strides)
+                                 : TLY_OVERFLOW;
+        d->made.strides = d->strides;
+    } else {
+        for (uint32_t i = 0; i < s->rank; i++) {
+            d->morton_bits[i] = bits_for(s->shape[i]);
+        }
+        status = tly_nest_morton(&d->nest, s->rank, s->shape, d->morton_bits);
+        d->made.morton_bits = d->morton_bits;
+    }
+    if (status == TLY_OK) {
+        int64_t low, high;
+        status = tly_nest_extent(&d->nest, &low, &high);
+        if (status == TLY_OK &&
+            tly_base_mul_u64((uint64_t)high, tly_dtype_bits(s->dtype) / 8, &len)) {
+            status = TLY_OVERFLOW;
+        }
+    }
+    if (status != TLY_OK) {
+        return skip(d, index, tly_status_text(status));
+    }
+    d->made.dtype = s->dtype;
+    d->made.layout = tag;
+    d->made.num_buffers = 1;
+    d->made.rank = s->rank;
+    d->made.shape = s->shape;
+    d->made.buffers = &d->made_buffer;
+    memset(&d->made_buffer, 0, sizeof d->made_buffer);
+    return plan(d, index, len, 64);
+}
+
+static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layout *layout) {
+    const tly_descriptor *s = d->stored;
+    tly_panel_profile profile;
+    uint64_t len;
+    int32_t verdict;
+    if (d->num_profiles++ >= TLY_ANSWER_MAX_PROFILES) {
+        return skip(d, index, "too many profiles in one request");
+    }
+    if (tly_panel_decode(layout->metadata, layout->metadata_len, &profile, &d->error) != TLY_OK) {
+        return skip(d, index, d->error.message);
+    }
+    if (profile.dtype != s->dtype) {
+        return skip(d, index, "the profile is for another element type");
+    }
+    if (tly_panel_bind(&profile, s->rank, s->shape, &d->nest, &len, &d->error) != TLY_OK) {
+        return skip(d, index, d->error.message);
+    }
+    if (!d->allow_transcode) {
+        return skip(d, index, "transcoding is not allowed");
+    }
+    verdict = plan(d, index, len, profile.alignment);
+    if (verdict != TLY_WIRE_TRANSCODE) {
+        return verdict;
+    }
+    {
+        tly_buffer_info filled = d->made_buffer;
+        tly_status status = tly_descriptor_init_private(
+            &d->made, &d->made_buffer, s->dtype, s->rank, s->shape, TLY_PANEL_LAYOUT_TAG,
+            TLY_PANEL_LAYOUT_ID, layout->metadata, layout->metadata_len, len, filled.alignment);
+        if (status != TLY_OK) {
+            return skip(d, index, tly_status_text(status));
+        }
+    }
+    say(d, "packed for %s; ", profile.kernel);
+    return TLY_WIRE_TRANSCODE;
+}
+
+static int32_t consider(void *user, uint32_t index, const tly_wire_layout *layout) {
+    decision *d = user;
+    if (layout->tag < TLY_LAYOUT_PRIVATE_FIRST || layout->tag > TLY_LAYOUT_PRIVATE_LAST) {
+        return consider_core(d, index, layout->tag);
+    }
+    if (layout->tag == d->stored->layout && layout->metadata_len == d->stored->private_len &&
+        (layout->metadata_len == 0 ||
+         memcmp(layout->metadata, d->stored->private_data, layout->metadata_len) == 0)) {
+        return TLY_WIRE_NATIVE; /* stored packed, by the same template */
+    }
+    if (layout->tag != TLY_PANEL_LAYOUT_TAG) {
+        return skip(d, index, "unknown extension");
+    }
+    return consider_profile(d, index, layout);
+}
+
+/* ---- the answer ---- */
+
+static tly_status encode(tly_answer *a, const tly_descriptor *descriptor, tly_error *error) {
+    tly_status status = tly_descriptor_encode(descriptor, NULL, 0, &a->descriptor_len, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    a->descriptor = tly_base_alloc(a->context, a->descriptor_len, 1);
+    if (a->descriptor == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for a descriptor");
+    }
+    return tly_descriptor_encode(descriptor, a->descriptor, a->descriptor_len, &a->descriptor_len,
+                                 error);
+}
+
+/* The buffers as they are, with the alignment that the client wants. */
+static tly_status use_native(tly_answer *a, const tly_catalogue_entry *entry,
+                             const tly_descriptor *stored, uint32_t min_alignment,
+                             tly_error *error) {
+    tly_buffer_info buffers[TLY_MAX_BUFFERS];
+    tly_descriptor d = *stored;
+    tly_status status = TLY_OK;
+    a->num_parts = stored->num_buffers;
+    a->parts =
+        tly_base_calloc(a->context, a->num_parts * sizeof *a->parts, _Alignof(tly_answer_part));
+    if (a->parts == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for an answer");
+    }
+    for (uint32_t i = 0; i < a->num_parts && status == TLY_OK; i++) {
+        const void *at = NULL;
+        buffers[i] = stored->buffers[i];
+        if (buffers[i].byte_size != 0) {
+            if (buffers[i].alignment < min_alignment) {
+                buffers[i].alignment = min_alignment;
+            }
+            status = tly_catalogue_buffer(entry, stored, i, &at, &a->parts[i].len, error);
+            a->parts[i].at = at;
+        }
+    }
+    d.buffers = buffers;
+    return status == TLY_OK ? encode(a, &d, error) : status;
+}
+
+static tly_status use_made(tly_answer *a, const tly_catalogue_entry *entry, decision *d,
+                           tly_error *error) {
+    const void *at;
+    uint64_t len;
+    tly_status status;
+    if (a->plan == NULL) { /* an empty tensor: nothing to pack */
+        return encode(a, &d->made, error);
+    }
+    status = tly_catalogue_buffer(entry, d->stored, 0, &at, &len, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    a->src = (const uint8_t *)at + d->stored->byte_offset;
+    return encode(a, &d->made, error);
+}
+
+static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decision *d,
+                         const tly_wire_request *request, tly_error *error) {
+    int32_t verdict;
+    uint32_t index =
+        tly_wire_choose_layout(&request->layouts, d->allow_transcode, consider, d, &verdict);
+    if (verdict == TLY_WIRE_TRANSCODE) {
+        say(d, "entry %u: %s to %s by %s", index, tly_layout_name(d->stored->layout),
+            tly_layout_name(d->made.layout), a->plan != NULL ? tly_pack_path(a->plan) : "nothing");
+        return use_made(a, entry, d, error);
+    }
+    tly_pack_plan_free(a->plan); /* of an entry that came to nothing */
+    a->plan = NULL;
+    if (index < request->layouts.num) {
+        say(d, "entry %u is the native layout, %s", index, tly_layout_name(d->stored->layout));
+    } else {
+        say(d, "native layout, %s", tly_layout_name(d->stored->layout));
+    }
+    return use_native(a, entry, d->stored, request->min_alignment, error);
+}
+
+static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry,
+                         const tly_answer_limits *limits, const tly_wire_request *request,
+                         uint8_t *work, decision *d, tly_nest *native, tly_error *error) {
+    tly_descriptor stored;
+    tly_status status = tly_catalogue_describe(entry, work, TLY_CATALOGUE_WORK_LEN, &stored, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < stored.num_buffers; i++) {
+        if (stored.buffers[i].device != TLY_DEVICE_CPU) {
+            return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "stored-device",
+                                 "the tensor is stored for device %u", stored.buffers[i].device);
+        }
+    }
+    memset(d, 0, sizeof *d);
+    d->answer = a;
+    d->limits = limits;
+    d->stored = &stored;
+    d->allow_transcode = (request->request_flags & TLY_WIRE_ALLOW_TRANSCODE) != 0;
+    d->min_alignment = request->min_alignment;
+    if (stored.num_buffers == 1 && tly_descriptor_nest(&stored, native, &d->error) == TLY_OK) {
+        d->native = native;
+    }
+    a->store = entry->store;
+    status = choose(a, entry, d, request, error);
+    if (status == TLY_OK) {
+        a->total = a->plan != NULL ? tly_pack_dst_len(a->plan) : 0;
+        for (uint32_t i = 0; i < a->num_parts; i++) {
+            a->total += a->parts[i].len;
+        }
+    }
+    return status;
+}
+
+static uint32_t code_of(tly_status status) {
+    switch (status) {
+    case TLY_NOT_FOUND:
+        return TLY_WIRE_UNKNOWN_TENSOR;
+    case TLY_UNSUPPORTED:
+        return TLY_WIRE_LAYOUT_UNAVAILABLE;
+    default:
+        return TLY_WIRE_SERVER_FAILED;
+    }
+}
+
+tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
+                           const tly_catalogue *catalogue, const tly_answer_limits *limits,
+                           const tly_wire_hello *client, const tly_wire_request *request,
+                           uint32_t *out_code, tly_error *error) {
+    static const uint8_t cpu[] = {TLY_DEVICE_CPU};
+    struct {
+        decision d;
+        tly_nest native;
+        uint8_t bytes[TLY_CATALOGUE_WORK_LEN];
+    } * work;
+    const tly_catalogue_entry *entry;
+    tly_status status;
+    uint8_t device;
+    memset(answer, 0, sizeof *answer);
+    answer->context = context;
+    *out_code = tly_wire_choose_device(request->preferred_device, cpu, 1, cpu, 1, client->devices,
+                                       client->num_devices, &device);
+    if (*out_code != 0) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "device",
+                             "this server places tensors on device 0 (CPU) only, not on %u",
+                             request->preferred_device);
+    }
+    entry = tly_catalogue_find(catalogue, request->key, request->key_len);
+    if (entry == NULL) {
+        char shown[160];
+        *out_code = TLY_WIRE_UNKNOWN_TENSOR;
+        return tly_base_fail(
+            error, TLY_NOT_FOUND, TLY_NO_OFFSET, "key", "there is no tensor called \"%s\"",
+            tly_base_printable(shown, sizeof shown, request->key, request->key_len));
+    }
+    work = tly_base_alloc(context, sizeof *work, 16);
+    if (work == NULL) {
+        status =
+            tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a request");
+    } else {
+        status =
+            decide(answer, entry, limits, request, work->bytes, &work->d, &work->native, error);
+        tly_base_free(context, work, sizeof *work, 16);
+    }
+    if (status != TLY_OK) {
+        *out_code = code_of(status);
+        tly_answer_cleanup(answer);
+    }
+    return status;
+}
+
+void tly_answer_cleanup(tly_answer *answer) {
+    tly_pack_plan_free(answer->plan);
+    tly_base_free(answer->context, answer->descriptor, answer->descriptor_len, 1);
+    tly_base_free(answer->context, answer->parts, answer->num_parts * sizeof *answer->parts,
+                  _Alignof(tly_answer_part));
+    answer->plan = NULL;
+    answer->descriptor = NULL;
+    answer->parts = NULL;
+    answer->num_parts = 0;
+}
+
+tly_status tly_answer_layouts(uint8_t *buffer, tly_wire_layouts *out_list) {
+    static const tly_wire_layout made[] = {
+        {.tag = TLY_LAYOUT_ROW_MAJOR}, {.tag = TLY_LAYOUT_COL_MAJOR}, {.tag = TLY_LAYOUT_STRIDED},
+        {.tag = TLY_LAYOUT_TILED},                                    /* where it is native */
+        {.tag = TLY_LAYOUT_MORTON},    {.tag = TLY_PANEL_LAYOUT_TAG}, /* without metadata: any
+                                                                         profile */
+    };
+    return tly_wire_layouts_put(made, sizeof made / sizeof made[0], buffer, TLY_ANSWER_LAYOUTS_LEN,
+                                out_list, NULL);
+}

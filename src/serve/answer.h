@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request gets: the layout chosen, the descriptor that says so, and where the bytes come
+ * from. */
+#ifndef TLY_SERVE_ANSWER_H
+#define TLY_SERVE_ANSWER_H
+
+#include <tilery/pack.h>
+#include <tilery/wire.h>
+
+#include "serve/catalogue.h"
+
+/* Profiles of one request that are read; the rest of the list costs too much for what it can bring.
+ */
+#define TLY_ANSWER_MAX_PROFILES 64
+
+typedef struct tly_answer_limits {
+    uint64_t transcode_limit; /* bytes of a packed buffer */
+} tly_answer_limits;
+
+/* A run of bytes of the native layout. */
+typedef struct tly_answer_part {
+    const uint8_t *at;
+    uint64_t len;
+} tly_answer_part;
+
+typedef struct tly_answer {
+    const tly_context *context;
+    uint8_t *descriptor; /* serialised */
+    size_t descriptor_len;
+    uint64_t total;         /* bytes of data */
+    tly_pack_plan *plan;    /* NULL: native, `parts` as they are */
+    const uint8_t *src;     /* plan: element whose index is all zero */
+    tly_answer_part *parts; /* native: the buffers */
+    uint32_t num_parts;
+    const tly_store *store; /* bytes come from this file; NULL: from memory */
+    char reason[256];       /* why this layout, for the log */
+} tly_answer;
+
+/* Decides by the rules of tilery/wire.h. `out_code` is the tly_wire_code of a refusal. Errors:
+ * NOT_FOUND, UNSUPPORTED, LIMIT, OUT_OF_MEMORY, those of tly_store_descriptor and tly_store_view.
+ */
+tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
+                           const tly_catalogue *catalogue, const tly_answer_limits *limits,
+                           const tly_wire_hello *client, const tly_wire_request *request,
+                           uint32_t *out_code, tly_error *error);
+void tly_answer_cleanup(tly_answer *answer);
+
+/* What this server announces: `buffer` has room for TLY_ANSWER_LAYOUTS_LEN bytes. */
+#define TLY_ANSWER_LAYOUTS_LEN 32
+tly_status tly_answer_layouts(uint8_t *buffer, tly_wire_layouts *out_list);
+
+#endif

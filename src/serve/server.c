@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <tilery/serve.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/context.h"
+#include "base/error.h"
+#include "serve/server.h"
+
+#define TICK_MS          200
+#define ACCEPTS_PER_TURN 16
+
+static void fill(uint32_t *field, uint32_t fallback) {
+    if (*field == 0) {
+        *field = fallback;
+    }
+}
+
+static void fill_defaults(tly_server_options *o) {
+    fill(&o->max_connections, 64);
+    fill(&o->max_streams, 16);
+    fill(&o->max_message_size, 1u << 20);
+    fill(&o->frame_len, 1u << 20);
+    fill(&o->idle_timeout_ms, 300000);
+    fill(&o->progress_timeout_ms, 30000);
+    fill(&o->stop_timeout_ms, 5000);
+    if (o->max_queued_len == 0) {
+        o->max_queued_len = 8u << 20;
+    }
+    if (o->transcode_limit == 0) {
+        o->transcode_limit = UINT64_C(4) << 30;
+    }
+}
+
+/* ---- listening ---- */
+
+static void on_connection(uv_poll_t *poll, int status, int events) {
+    serve_listener *l = poll->data;
+    (void)events;
+    if (status < 0) {
+        return;
+    }
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            tly_serve_accept(l->server, fd);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            /* The connection stays in the queue; asking again at once would only burn time. */
+            tly_base_log(l->server->context, TLY_LOG_WARNING, "%s: no file descriptors left",
+                         l->text);
+            uv_poll_stop(poll);
+        }
+        return;
+    }
+}
+
+tly_status tly_server_listen(tly_server *server, const char *address, tly_error *error) {
+    serve_listener *l;
+    tly_status status;
+    if (server->num_listeners == MAX_LISTENERS) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "max-listeners",
+                             "a server listens on at most %d addresses", MAX_LISTENERS);
+    }
+    l = tly_base_calloc(server->context, sizeof *l, _Alignof(serve_listener));
+    if (l == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory to listen");
+    }
+    status = tly_net_listen(address, l->text, sizeof l->text, &l->fd, error);
+    if (status == TLY_OK && uv_poll_init(&server->loop, &l->poll, l->fd) != 0) {
+        close(l->fd);
+        status = tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot watch %s", address);
+    }
+    if (status != TLY_OK) {
+        tly_base_free(server->context, l, sizeof *l, _Alignof(serve_listener));
+        return status;
+    }
+    if (strncmp(l->text, "unix:", 5) == 0) {
+        struct stat st = {0};
+        lstat(l->text + 5, &st);
+        l->dev = st.st_dev;
+        l->ino = st.st_ino;
+    }
+    l->server = server;
+    l->poll.data = l;
+    uv_poll_start(&l->poll, UV_READABLE, on_connection);
+    server->listeners[server->num_listeners++] = l;
+    tly_base_log(server->context, TLY_LOG_INFO, "listening on %s", l->text);
+    return TLY_OK;
+}
+
+const char *tly_server_address(const tly_server *server, uint32_t index) {
+    return index < server->num_listeners ? server->listeners[index]->text : NULL;
+}
+
+static void on_listener_closed(uv_handle_t *handle) {
+    serve_listener *l = handle->data;
+    close(l->fd);
+    tly_base_free(l->server->context, l, sizeof *l, _Alignof(serve_listener));
+}
+
+static void close_listeners(tly_server *server) {
+    for (uint32_t i = 0; i < server->num_listeners; i++) {
+        serve_listener *l = server->listeners[i];
+        struct stat st;
+        if (strncmp(l->text, "unix:", 5) == 0 && lstat(l->text + 5, &st) == 0 &&
+            st.st_dev == l->dev && st.st_ino == l->ino) {
+            unlink(l->text + 5);
+        }
+        uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+    }
+    server->num_listeners = 0;
+}
+
+/* ---- the loop ---- */
+
+static void begin_stop(tly_server *server) {
+    server->stopping = 1;
+    server->stop_at = uv_now(&server->loop) + server->options.stop_timeout_ms;
+    tly_base_log(server->context, TLY_LOG_INFO, "stopping; %u connections", server->num_conns);
+    close_listeners(server);
+}
+
+static void on_tick(uv_timer_t *timer) {
+    tly_server *server = timer->data;
+    uint64_t now = uv_now(&server->loop);
+    serve_conn *next;
+    for (uint32_t i = 0; i < server->num_listeners; i++) {
+        uv_poll_start(&server->listeners[i]->poll, UV_READABLE, on_connection);
+    }
+    for (serve_conn *c = server->conns; c != NULL; c = next) {
+        next = c->next;
+        tly_serve_conn_tick(c, now);
+        if (server->stopping) {
+            tly_serve_conn_stop(c);
+            /* Whoever has been told the end, and has nothing under way, is not waited for. */
+            if (now >= server->stop_at || (c->state == CONN_DRAINING && c->streams == NULL)) {
+                tly_serve_conn_kill(c, "the server stops");
+            }
+        }
+    }
+    if (server->stopping && server->num_conns == 0) {
+        uv_stop(&server->loop);
+    }
+}
+
+static void on_stop(uv_async_t *async) {
+    tly_server *server = async->data;
+    if (!server->stopping && atomic_load(&server->stop_wanted)) {
+        begin_stop(server);
+        on_tick(&server->tick);
+    }
+}
+
+tly_status tly_server_run(tly_server *server, tly_error *error) {
+    if (server->num_listeners == 0 && !atomic_load(&server->stop_wanted)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "no-listener",
+                             "the server listens on no address");
+    }
+    uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
+    if (atomic_load(&server->stop_wanted)) {
+        begin_stop(server);
+    }
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    return TLY_OK;
+}
+
+void tly_server_stop(tly_server *server) {
+    atomic_store(&server->stop_wanted, 1);
+    uv_async_send(&server->stop);
+}
+
+/* ---- life ---- */
+
+tly_status tly_server_new(const tly_context *context, const tly_catalogue *catalogue,
+                          const tly_server_options *options, tly_server **out_server,
+                          tly_error *error) {
+    tly_server *server;
+    *out_server = NULL;
+    if (options != NULL && options->size != sizeof *options) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
+                             "tly_server_options.size is %zu, expected %zu", options->size,
+                             sizeof *options);
+    }
+    server = tly_base_calloc(context, sizeof *server, _Alignof(tly_server));
+    if (server == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a server");
+    }
+    server->context = context;
+    server->catalogue = catalogue;
+    if (options != NULL) {
+        server->options = *options;
+    }
+    fill_defaults(&server->options);
+    tly_answer_layouts(server->layouts, &server->layout_list);
+    if (uv_loop_init(&server->loop) != 0) {
+        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
+        return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
+    }
+    server->stop.data = server;
+    server->tick.data = server;
+    uv_timer_init(&server->loop, &server->tick);
+    if (uv_async_init(&server->loop, &server->stop, on_stop) != 0) {
+        uv_close((uv_handle_t *)&server->tick, NULL);
+        uv_run(&server->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&server->loop);
+        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
+        return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
+    }
+    *out_server = server;
+    return TLY_OK;
+}
+
+void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats) {
+    out_stats->num_connections = atomic_load(&server->accepted);
+    out_stats->num_refused = atomic_load(&server->refused);
+    out_stats->num_requests = atomic_load(&server->requests);
+    out_stats->num_served = atomic_load(&server->served);
+    out_stats->num_packed = atomic_load(&server->packed);
+    out_stats->num_failed = atomic_load(&server->failed);
+    out_stats->sent_len = atomic_load(&server->sent_len);
+    out_stats->max_buffered_len = atomic_load(&server->max_buffered);
+}
+
+void tly_server_free(tly_server *server) {
+    if (server == NULL) {
+        return;
+    }
+    close_listeners(server);
+    for (serve_conn *c = server->conns; c != NULL; c = c->next) {
+        tly_serve_conn_kill(c, "the server is gone");
+    }
+    uv_close((uv_handle_t *)&server->tick, NULL);
+    uv_close((uv_handle_t *)&server->stop, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle and every job is back */
+    uv_loop_close(&server->loop);
+    tly_serve_free_spare(server);
+    tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
+}

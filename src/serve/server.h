@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inside of the server: server.c (loop, listening, life), connection.c (one peer), stream.c (one
+ * tensor on its way). Everything but packing and tly_server_stop happens on the loop's thread. */
+#ifndef TLY_SERVE_SERVER_H
+#define TLY_SERVE_SERVER_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <uv.h>
+
+#include "net/socket.h"
+#include "serve/answer.h"
+
+#define MAX_LISTENERS 8
+
+typedef struct serve_conn serve_conn;
+typedef struct serve_stream serve_stream;
+typedef struct serve_chunk serve_chunk;
+
+typedef struct serve_listener {
+    uv_poll_t poll;
+    tly_server *server;
+    int fd;
+    dev_t dev; /* of a Unix socket's name, so that nobody else's is removed */
+    ino_t ino;
+    char text[sizeof((struct sockaddr_un *)0)->sun_path + 16];
+} serve_listener;
+
+struct tly_server {
+    const tly_context *context;
+    const tly_catalogue *catalogue;
+    tly_server_options options; /* defaults filled in */
+    uv_loop_t loop;
+    uv_async_t stop;
+    uv_timer_t tick;
+    int loop_open;
+    int stopping;
+    uint64_t stop_at; /* ms of the loop's clock */
+    atomic_int stop_wanted;
+    serve_listener *listeners[MAX_LISTENERS];
+    uint32_t num_listeners;
+    serve_conn *conns;
+    uint32_t num_conns;
+    uint64_t next_conn; /* for the log */
+    serve_chunk *spare; /* chunks kept for reuse */
+    uint32_t num_spare;
+    uint64_t buffered; /* bytes of chunks in use */
+    uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN];
+    tly_wire_layouts layout_list;
+    atomic_ullong accepted, refused, requests, served, packed, failed, sent_len, max_buffered;
+};
+
+/* A piece of packed data, or (native) a token for frames that lie in the mapping. */
+struct serve_chunk {
+    serve_chunk *next; /* among the chunks of a connection, or the spare ones */
+    serve_stream *stream;
+    uint32_t refs; /* frames that have not left */
+    uint32_t is_native;
+    size_t capacity; /* bytes of data */
+    uint64_t len;    /* bytes in use */
+    uint8_t *data;
+};
+
+struct serve_stream {
+    serve_stream *next;
+    serve_conn *conn;
+    uint32_t id;
+    int closed; /* nothing more is sent */
+    tly_answer answer;
+    uint64_t queued; /* native: bytes given to the connection */
+    uint32_t part;   /* native: where we are */
+    uint64_t part_done;
+    serve_chunk native;
+    /* packing: at most one piece at a time, off the loop */
+    uv_work_t work;
+    int busy;
+    uint64_t next_unit, num_units, units_per_chunk;
+    serve_chunk *making;
+    uint64_t first_unit, num_making;
+    int truncated; /* result of the work: the file was cut short */
+};
+
+typedef enum conn_state {
+    CONN_OPEN = 0,
+    CONN_FLUSHING = 1, /* what is queued goes out, then the end */
+    CONN_DRAINING = 2, /* our end is closed; the peer's rest is read and dropped */
+    CONN_DEAD = 3      /* waits for handles and packing to come back */
+} conn_state;
+
+struct serve_conn {
+    serve_conn *next;
+    tly_server *server;
+    uv_poll_t poll;
+    int fd;
+    int poll_open;
+    int events; /* what the poll asks for */
+    int peer_eof;
+    conn_state state;
+    uint64_t number;
+    uint64_t accepted_at, moved_at; /* ms of the loop's clock */
+    uint64_t drained;
+    tly_wire *wire;
+    serve_stream *streams;
+    serve_chunk *chunks; /* in use */
+    uint64_t buffered;   /* bytes of them, and of native frames queued */
+    uint32_t num_jobs;
+};
+
+/* connection.c */
+void tly_serve_accept(tly_server *server, int fd);
+void tly_serve_conn_run(serve_conn *c);
+void tly_serve_conn_tick(serve_conn *c, uint64_t now);
+void tly_serve_conn_stop(serve_conn *c);
+void tly_serve_conn_kill(serve_conn *c, const char *why);
+void tly_serve_conn_reap(serve_conn *c);
+
+/* stream.c */
+void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request);
+void tly_serve_stream_pump(serve_stream *s);
+void tly_serve_stream_fail(serve_stream *s, uint32_t code, const char *text);
+void tly_serve_stream_closed(serve_conn *c, uint32_t id);
+serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id);
+void tly_serve_release(serve_conn *c);
+void tly_serve_sweep(serve_conn *c);
+void tly_serve_free_streams(serve_conn *c);
+void tly_serve_free_spare(tly_server *server);
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One tensor on its way to one peer. Native bytes leave from the mapping; packed ones are made
+ * piece by piece on another thread, never further ahead than the connection may hold. */
+#include <string.h>
+
+#include "base/context.h"
+#include "base/error.h"
+#include "serve/server.h"
+
+#define MAX_SPARE    16
+#define PAGE_ALIGNED 4096
+
+/* ---- chunks ---- */
+
+static serve_chunk *take_chunk(serve_stream *s, size_t len) {
+    tly_server *server = s->conn->server;
+    serve_chunk **link = &server->spare;
+    serve_chunk *chunk;
+    while (*link != NULL && (*link)->capacity < len) {
+        link = &(*link)->next;
+    }
+    chunk = *link;
+    if (chunk != NULL) {
+        *link = chunk->next;
+        server->num_spare--;
+    } else {
+        chunk = tly_base_calloc(server->context, sizeof *chunk, _Alignof(serve_chunk));
+        if (chunk == NULL) {
+            return NULL;
+        }
+        chunk->data = tly_base_alloc(server->context, len, PAGE_ALIGNED);
+        chunk->capacity = len;
+        if (chunk->data == NULL) {
+            tly_base_free(server->context, chunk, sizeof *chunk, _Alignof(serve_chunk));
+            return NULL;
+        }
+    }
+    chunk->stream = s;
+    chunk->refs = 0;
+    chunk->len = len;
+    chunk->next = s->conn->chunks;
+    s->conn->chunks = chunk;
+    s->conn->buffered += len;
+    server->buffered += len;
+    if (server->buffered > atomic_load(&server->max_buffered)) {
+        atomic_store(&server->max_buffered, server->buffered);
+    }
+    return chunk;
+}
+
+static void free_chunk(tly_server *server, serve_chunk *chunk) {
+    tly_base_free(server->context, chunk->data, chunk->capacity, PAGE_ALIGNED);
+    tly_base_free(server->context, chunk, sizeof *chunk, _Alignof(serve_chunk));
+}
+
+static void give_chunk(serve_conn *c, serve_chunk *chunk) {
+    tly_server *server = c->server;
+    serve_chunk **link = &c->chunks;
+    while (*link != chunk) {
+        link = &(*link)->next;
+    }
+    *link = chunk->next;
+    c->buffered -= chunk->len;
+    server->buffered -= chunk->len;
+    if (server->num_spare == MAX_SPARE || chunk->capacity > 2 * (size_t)server->options.frame_len) {
+        free_chunk(server, chunk);
+        return;
+    }
+    chunk->next = server->spare;
+    server->spare = chunk;
+    server->num_spare++;
+}
+
+void tly_serve_free_spare(tly_server *server) {
+    while (server->spare != NULL) {
+        serve_chunk *chunk = server->spare;
+        server->spare = chunk->next;
+        free_chunk(server, chunk);
+    }
+    server->num_spare = 0;
+}
+
+/* Takes back what frames held that have left or were dropped. */
+void tly_serve_release(serve_conn *c) {
+    void *token;
+    while (tly_wire_next_released(c->wire, &token)) {
+        serve_chunk *chunk = token;
+        chunk->refs--;
+        if (chunk->is_native) {
+            c->buffered -= chunk->stream->native.len;
+        } else if (chunk->refs == 0) {
+            give_chunk(c, chunk);
+        }
+    }
+}
+
+/* ---- streams ---- */
+
+serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id) {
+    serve_stream *s = c->streams;
+    while (s != NULL && (s->closed || s->id != id)) {
+        s = s->next;
+    }
+    return s;
+}
+
+static void free_stream(serve_stream *s) {
+    tly_answer_cleanup(&s->answer);
+    tly_base_free(s->conn->server->context, s, sizeof *s, _Alignof(serve_stream));
+}
+
+/* Frees streams that are over. */
+void tly_serve_sweep(serve_conn *c) {
+    serve_stream **link = &c->streams;
+    while (*link != NULL) {
+        serve_stream *s = *link;
+        if (s->closed && !s->busy && s->native.refs == 0) {
+            *link = s->next;
+            free_stream(s);
+        } else {
+            link = &s->next;
+        }
+    }
+}
+
+/* The connection is gone; no job runs any more. */
+void tly_serve_free_streams(serve_conn *c) {
+    while (c->chunks != NULL) {
+        give_chunk(c, c->chunks);
+    }
+    while (c->streams != NULL) {
+        serve_stream *s = c->streams;
+        c->streams = s->next;
+        free_stream(s);
+    }
+}
+
+void tly_serve_stream_fail(serve_stream *s, uint32_t code, const char *text) {
+    serve_conn *c = s->conn;
+    tly_wire_fail_stream(c->wire, s->id, code, text);
+    s->closed = 1;
+    atomic_fetch_add(&c->server->failed, 1);
+    tly_base_log(c->server->context, TLY_LOG_WARNING, "connection %llu stream %u: %s: %s",
+                 (unsigned long long)c->number, s->id, tly_wire_code_name(code), text);
+}
+
+/* The peer, or a rule that it broke, has closed a stream. */
+void tly_serve_stream_closed(serve_conn *c, uint32_t id) {
+    serve_stream *s = tly_serve_find_stream(c, id);
+    if (s != NULL) {
+        s->closed = 1;
+    }
+}
+
+static void finish(serve_stream *s) {
+    serve_conn *c = s->conn;
+    tly_error error;
+    if (tly_wire_send_end(c->wire, s->id, &error) != TLY_OK) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
+        return;
+    }
+    s->closed = 1;
+    atomic_fetch_add(&c->server->served, 1);
+    if (s->answer.plan != NULL) {
+        atomic_fetch_add(&c->server->packed, 1);
+    }
+}
+
+static uint64_t frame_len(const serve_conn *c) {
+    uint64_t len = c->server->options.frame_len;
+    uint64_t most = tly_wire_max_frame(c->wire);
+    return len < most ? len : most;
+}
+
+/* Half of what a connection may hold is for data, so that PING and ERROR still find a way in. */
+static uint64_t data_limit(const serve_conn *c) {
+    return c->server->options.max_queued_len / 2;
+}
+
+/* ---- native ---- */
+
+/* A file that lost bytes gives zeros instead (tly_store_guard_begin), so the end of a tensor leaves
+ * only when all of its bytes have, and the file was whole after that. */
+static int is_intact(const serve_stream *s) {
+    return s->answer.store == NULL || tly_store_intact(s->answer.store);
+}
+
+static void pump_native(serve_stream *s) {
+    serve_conn *c = s->conn;
+    tly_error error;
+    while (s->part < s->answer.num_parts && c->buffered < data_limit(c)) {
+        const tly_answer_part *part = &s->answer.parts[s->part];
+        uint64_t len = part->len - s->part_done;
+        if (len == 0) {
+            s->part++;
+            s->part_done = 0;
+            continue;
+        }
+        if (len > s->native.len) {
+            len = s->native.len;
+        }
+        if (tly_wire_send_data(c->wire, s->id, part->at + s->part_done, len, &s->native, &error) !=
+            TLY_OK) {
+            tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
+            return;
+        }
+        s->native.refs++;
+        c->buffered += s->native.len;
+        s->part_done += len;
+        s->queued += len;
+    }
+    if (s->queued == s->answer.total && s->native.refs == 0) {
+        if (!is_intact(s)) {
+            tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
+                                  "the file of this tensor was cut short while it was being sent");
+            return;
+        }
+        finish(s);
+    }
+}
+
+/* ---- packed ---- */
+
+/* On a thread of the pool. */
+static void pack(uv_work_t *work) {
+    serve_stream *s = work->data;
+    tly_store_guard guard;
+    if (s->answer.store != NULL) {
+        tly_store_guard_begin(s->answer.store, &guard);
+    }
+    tly_pack_run_units(s->answer.plan, s->first_unit, s->num_making, s->making->data,
+                       s->answer.src);
+    if (s->answer.store != NULL) {
+        s->truncated = tly_store_guard_end(&guard, NULL) != TLY_OK;
+    }
+}
+
+static void send_chunk(serve_stream *s, serve_chunk *chunk) {
+    serve_conn *c = s->conn;
+    uint64_t step = frame_len(c);
+    tly_error error;
+    chunk->refs = 1; /* ours, so that it cannot go away before the last frame is queued */
+    for (uint64_t done = 0; done < chunk->len; done += step) {
+        uint64_t len = chunk->len - done < step ? chunk->len - done : step;
+        if (tly_wire_send_data(c->wire, s->id, chunk->data + done, len, chunk, &error) != TLY_OK) {
+            tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
+            break;
+        }
+        chunk->refs++;
+    }
+    if (--chunk->refs == 0) {
+        give_chunk(c, chunk);
+    }
+}
+
+/* On the loop: a piece is packed. */
+static void packed(uv_work_t *work, int status) {
+    serve_stream *s = work->data;
+    serve_conn *c = s->conn;
+    serve_chunk *chunk = s->making;
+    (void)status; /* work is never cancelled */
+    s->busy = 0;
+    s->making = NULL;
+    c->num_jobs--;
+    if (c->state == CONN_DEAD) {
+        tly_serve_conn_reap(c);
+        return;
+    }
+    if (s->closed) {
+        give_chunk(c, chunk);
+    } else if (s->truncated) {
+        give_chunk(c, chunk);
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
+                              "the file of this tensor was cut short while it was being packed");
+    } else {
+        send_chunk(s, chunk);
+    }
+    tly_serve_conn_run(c);
+}
+
+static void pump_packed(serve_stream *s) {
+    serve_conn *c = s->conn;
+    uint64_t unit = tly_pack_unit_len(s->answer.plan);
+    uint64_t whole = tly_pack_dst_len(s->answer.plan);
+    uint64_t count, len;
+    if (s->busy) {
+        return;
+    }
+    if (s->next_unit == s->num_units) {
+        finish(s);
+        return;
+    }
+    count = s->num_units - s->next_unit;
+    if (count > s->units_per_chunk) {
+        count = s->units_per_chunk;
+    }
+    len = s->next_unit + count == s->num_units ? whole - s->next_unit * unit : count * unit;
+    if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
+        return; /* the socket is full: wait until something has left */
+    }
+    s->making = take_chunk(s, (size_t)len);
+    if (s->making == NULL) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, "no memory to pack into");
+        return;
+    }
+    s->first_unit = s->next_unit;
+    s->num_making = count;
+    s->next_unit += count;
+    s->busy = 1;
+    s->work.data = s;
+    c->num_jobs++;
+    uv_queue_work(&c->server->loop, &s->work, pack, packed); /* fails on NULL arguments only */
+}
+
+void tly_serve_stream_pump(serve_stream *s) {
+    if (s->closed) {
+        return;
+    }
+    if (s->answer.plan != NULL) {
+        pump_packed(s);
+    } else {
+        pump_native(s);
+    }
+}
+
+/* ---- the request ---- */
+
+static void refuse(serve_conn *c, uint32_t id, uint32_t code, const char *text) {
+    tly_wire_fail_stream(c->wire, id, code, text);
+    atomic_fetch_add(&c->server->failed, 1);
+    tly_base_log(c->server->context, TLY_LOG_INFO, "connection %llu stream %u: %s: %s",
+                 (unsigned long long)c->number, id, tly_wire_code_name(code), text);
+}
+
+static void begin(serve_stream *s) {
+    const tly_answer *a = &s->answer;
+    s->native.stream = s;
+    s->native.is_native = 1;
+    s->native.len = frame_len(s->conn); /* what a native frame counts for */
+    if (a->plan != NULL) {
+        uint64_t unit = tly_pack_unit_len(a->plan);
+        s->num_units = tly_pack_num_units(a->plan);
+        s->units_per_chunk = unit != 0 && unit < s->conn->server->options.frame_len
+                                 ? s->conn->server->options.frame_len / unit
+                                 : 1;
+    }
+}
+
+void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request) {
+    tly_server *server = c->server;
+    tly_answer_limits limits = {server->options.transcode_limit};
+    char key[160];
+    serve_stream *s;
+    uint32_t code;
+    tly_error error;
+    atomic_fetch_add(&server->requests, 1);
+    tly_base_printable(key, sizeof key, request->key, request->key_len);
+    if (server->stopping) {
+        refuse(c, id, TLY_WIRE_BUSY, "the server is stopping");
+        return;
+    }
+    s = tly_base_calloc(server->context, sizeof *s, _Alignof(serve_stream));
+    if (s == NULL) {
+        refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");
+        return;
+    }
+    s->conn = c;
+    s->id = id;
+    if (tly_answer_init(&s->answer, server->context, server->catalogue, &limits,
+                        tly_wire_peer(c->wire), request, &code, &error) != TLY_OK) {
+        tly_base_free(server->context, s, sizeof *s, _Alignof(serve_stream));
+        refuse(c, id, code, error.message);
+        return;
+    }
+    if (tly_wire_send_descriptor(c->wire, id, s->answer.descriptor, s->answer.descriptor_len,
+                                 s->answer.total, &error) != TLY_OK) {
+        free_stream(s);
+        refuse(c, id, TLY_WIRE_TOO_LARGE, error.message);
+        return;
+    }
+    begin(s);
+    s->next = c->streams;
+    c->streams = s;
+    tly_base_log(server->context, TLY_LOG_INFO, "connection %llu stream %u: \"%s\", %llu bytes: %s",
+                 (unsigned long long)c->number, id, key, (unsigned long long)s->answer.total,
+                 s->answer.reason);
+}
