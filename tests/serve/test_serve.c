@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Server and client over real sockets: layouts, refusals, addresses, stopping. */
+#include "serve/fixture.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static void native_layout(void **state) {
+    static const uint64_t shape[] = {300, 1000}, empty[] = {0, 4}, one[] = {1};
+    fixture f;
+    uint8_t *a, *b;
+    tly_client *client;
+    double seconds = -1;
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    a = fixture_add(&f, "a", TLY_F32, 2, shape);
+    fixture_add(&f, "empty", TLY_F32, 2, empty);
+    b = fixture_add(&f, "b/..", TLY_U8, 1, one);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    fixture_expect(client, "a", a, 1200000);
+    fixture_expect(client, "empty", NULL, 0);
+    fixture_expect(client, "b/..", b, 1);
+    fixture_expect(client, "a", a, 1200000);
+    CHECK_OK(tly_client_ping(client, &seconds, &error), &error);
+    assert_true(seconds >= 0);
+    assert_true((tly_client_server(client)->capability_flags & TLY_WIRE_CAP_TRANSCODING) != 0);
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+/* The panel by the slow and obvious way: a nest and its offsets. */
+static void expect_nest(const tly_nest *nest, const uint8_t *got, const uint8_t *source,
+                        uint32_t element_len) {
+    uint64_t rows = nest->shape[0], columns = nest->shape[1];
+    for (uint64_t k = 0; k < rows; k++) {
+        for (uint64_t n = 0; n < columns; n++) {
+            uint64_t index[2] = {k, n};
+            int64_t offset;
+            assert_int_equal(tly_nest_offset(nest, index, &offset), TLY_OK);
+            assert_memory_equal(got + (uint64_t)offset * element_len,
+                                source + (k * columns + n) * element_len, element_len);
+        }
+    }
+}
+
+static void panels_are_packed(void **state) {
+    static const uint64_t shape[] = {515, 330};
+    fixture f;
+    uint8_t *source;
+    tly_client *client;
+    tly_panel_profile profile, other;
+    tly_fetch_layout layouts[3] = {{0}};
+    tly_fetch_request request = {.size = sizeof request, .key = "w", .num_layouts = 3};
+    tly_fetched *fetched;
+    tly_nest nest;
+    uint64_t len, padding = 0;
+    tly_server_stats stats = {.size = sizeof stats};
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    source = fixture_add(&f, "w", TLY_F32, 2, shape);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    CHECK_OK(tly_panel_by_name("ba16a64b2a", TLY_BF16, 0, &other, &error), &error);
+    CHECK_OK(tly_panel_by_name("ba16a64b", TLY_F32, 0, &profile, &error), &error);
+    layouts[0].profile = &other; /* another element type: skipped */
+    layouts[1].profile = &profile;
+    layouts[2].tag = TLY_LAYOUT_ROW_MAJOR;
+    request.layouts = layouts;
+    request.request_flags = TLY_WIRE_ALLOW_TRANSCODE;
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 1);
+    CHECK_OK(tly_panel_bind(&profile, 2, shape, &nest, &len, &error), &error);
+    assert_int_equal(tly_fetched_len(fetched), len);
+    assert_int_equal((uintptr_t)tly_fetched_data(fetched) % profile.alignment, 0);
+    expect_nest(&nest, tly_fetched_data(fetched), source, 4);
+    for (uint64_t i = 0; i < len; i++) {
+        padding += ((uint8_t *)tly_fetched_data(fetched))[i] == 0;
+    }
+    assert_true(padding >= len - 515 * 330 * 4);
+    tly_fetched_free(fetched);
+
+    request.request_flags =
+        0; /* without leave to transcode the row-major entry is the native one */
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 2);
+    assert_memory_equal(tly_fetched_data(fetched), source, 515 * 330 * 4);
+    tly_fetched_free(fetched);
+    tly_server_get_stats(f.server, &stats);
+    assert_int_equal(stats.num_packed, 1);
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+static void core_layouts_are_transcoded(void **state) {
+    static const uint8_t tags[] = {TLY_LAYOUT_COL_MAJOR, TLY_LAYOUT_STRIDED, TLY_LAYOUT_MORTON};
+    static const uint64_t shape[] = {37, 61};
+    fixture f;
+    uint8_t *source;
+    tly_client *client;
+    (void)state;
+    fixture_init(&f);
+    source = fixture_add(&f, "w", TLY_I16, 2, shape);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    for (uint32_t i = 0; i < sizeof tags; i++) {
+        tly_fetch_layout layouts[2] = {{.tag = TLY_LAYOUT_TILED}, {.tag = tags[i]}};
+        tly_fetch_request request = {.size = sizeof request,
+                                     .key = "w",
+                                     .layouts = layouts,
+                                     .num_layouts = 2,
+                                     .request_flags = TLY_WIRE_ALLOW_TRANSCODE};
+        tly_fetched *fetched;
+        tly_nest nest;
+        tly_error error;
+        CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+        assert_int_equal(tly_fetched_choice(fetched), 1); /* tiles that nobody named: skipped */
+        assert_int_equal(tly_fetched_descriptor(fetched)->layout, tags[i]);
+        CHECK_OK(tly_descriptor_nest(tly_fetched_descriptor(fetched), &nest, &error), &error);
+        expect_nest(&nest, tly_fetched_data(fetched), source, 2);
+        tly_fetched_free(fetched);
+    }
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+static void over_the_limit_falls_through(void **state) {
+    static const uint64_t shape[] = {100, 100};
+    tly_server_options options = {.size = sizeof options, .transcode_limit = 39999};
+    tly_fetch_layout layout = {.tag = TLY_LAYOUT_COL_MAJOR};
+    tly_fetch_request request = {.size = sizeof request,
+                                 .key = "w",
+                                 .layouts = &layout,
+                                 .num_layouts = 1,
+                                 .request_flags = TLY_WIRE_ALLOW_TRANSCODE};
+    fixture f;
+    tly_client *client;
+    tly_fetched *fetched;
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "w", TLY_F32, 2, shape);
+    fixture_start(&f, &options);
+    client = fixture_client(&f);
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 1); /* = num_layouts: native, unasked */
+    assert_int_equal(tly_fetched_descriptor(fetched)->layout, TLY_LAYOUT_ROW_MAJOR);
+    tly_fetched_free(fetched);
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+/* Keys are looked up and nothing else: they never become names of files. */
+static void unknown_keys(void **state) {
+    static const char *const keys[] = {"../x", "/etc/passwd", "a/../../b", "..", ".",
+                                       "",     "A",           "%61"};
+    static const uint64_t shape[] = {2};
+    fixture f;
+    tly_client *client;
+    uint8_t *bytes;
+    (void)state;
+    fixture_init(&f);
+    bytes = fixture_add(&f, "a", TLY_U8, 1, shape);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        tly_fetch_request request = {.size = sizeof request, .key = keys[i]};
+        tly_fetched *fetched;
+        tly_error error;
+        CHECK_RULE(tly_client_fetch(client, &request, &fetched, &error), &error, TLY_NOT_FOUND,
+                   "server-error");
+        assert_non_null(strstr(error.message, "UNKNOWN_TENSOR"));
+        fixture_expect(client, "a", bytes, 2); /* the connection lives on */
+    }
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+static void keys_are_unique(void **state) {
+    static const uint64_t shape[] = {2};
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    fixture f;
+    uint8_t bytes[2] = {0};
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "b", TLY_U8, 1, shape);
+    fixture_add(&f, "a", TLY_U8, 1, shape);
+    tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 1, shape);
+    CHECK_RULE(tly_catalogue_add_tensor(f.catalogue, "a", &d, bytes, 2, &error), &error, TLY_EXISTS,
+               "key-taken");
+    CHECK_RULE(tly_catalogue_add_tensor(f.catalogue, "", &d, bytes, 2, &error), &error,
+               TLY_INVALID_ARGUMENT, "key");
+    CHECK_RULE(tly_catalogue_add_tensor(f.catalogue, "c", &d, bytes, 3, &error), &error,
+               TLY_INVALID_ARGUMENT, "data-len");
+    assert_int_equal(tly_catalogue_num_tensors(f.catalogue), 2);
+    assert_string_equal(tly_catalogue_key(f.catalogue, 0), "a");
+    assert_string_equal(tly_catalogue_key(f.catalogue, 1), "b");
+    assert_null(tly_catalogue_key(f.catalogue, 2));
+    fixture_cleanup(&f);
+}
+
+/* ---- addresses ---- */
+
+static void addresses(void **state) {
+    static const char *const good[] = {"unix:/x", "tcp:127.0.0.1:1", "tcp:[::1]:65535",
+                                       "tcp:localhost:0"};
+    static const char *const bad[] = {
+        "",       "x",        "unix:",   "tcp:",     "tcp:::1:80", "tcp:[::1]80", "tcp:a:65536",
+        "tcp:a:", "tcp:a:-1", "tcp::80", "tcp:a:1x", "http:a:80"};
+    tly_error error;
+    char long_path[200] = "unix:/";
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        CHECK_OK(tly_address_check(good[i], &error), &error);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        CHECK_RULE(tly_address_check(bad[i], &error), &error, TLY_INVALID_ARGUMENT, "address");
+    }
+    memset(long_path + 6, 'p', 107);
+    CHECK_RULE(tly_address_check(long_path, &error), &error, TLY_INVALID_ARGUMENT, "address");
+    long_path[5 + 107] = '\0';
+    CHECK_OK(tly_address_check(long_path, &error), &error);
+}
+
+static void only_loopback_is_bound(void **state) {
+    static const char *const open[] = {"tcp:0.0.0.0:0", "tcp:[::]:0", "tcp:192.0.2.1:0"};
+    fixture f;
+    tly_client *client;
+    tly_error error;
+    uint8_t *bytes;
+    static const uint64_t shape[] = {100000};
+    (void)state;
+    fixture_init(&f);
+    bytes = fixture_add(&f, "a", TLY_F64, 1, shape);
+    CHECK_OK(tly_server_new(f.context, f.catalogue, NULL, &f.server, &error), &error);
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
+        CHECK_RULE(tly_server_listen(f.server, open[i], &error), &error, TLY_UNSUPPORTED,
+                   "loopback-only");
+    }
+    CHECK_OK(tly_server_listen(f.server, "tcp:127.0.0.1:0", &error), &error);
+    snprintf(f.address, sizeof f.address, "%s", tly_server_address(f.server, 0));
+    assert_null(strstr(f.address, ":0\0"));
+    assert_int_equal(pthread_create(&f.thread, NULL, fixture_thread, &f), 0);
+    f.runs = 1;
+    client = fixture_client(&f);
+    fixture_expect(client, "a", bytes, 800000);
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+static void socket_file(void **state) {
+    fixture f;
+    struct stat st;
+    tly_server *second;
+    tly_error error;
+    struct sockaddr_un un = {.sun_family = AF_UNIX};
+    int fd;
+    (void)state;
+    fixture_init(&f);
+    /* What a dead server left behind is replaced. */
+    memcpy(un.sun_path, f.address + 5, strlen(f.address + 5));
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&un, sizeof un), 0);
+    close(fd);
+    fixture_start(&f, NULL);
+    assert_int_equal(lstat(f.address + 5, &st), 0);
+    assert_true(S_ISSOCK(st.st_mode));
+    assert_int_equal(st.st_mode & 0777, 0600);
+    /* What is alive is not. */
+    CHECK_OK(tly_server_new(f.context, f.catalogue, NULL, &second, &error), &error);
+    CHECK_RULE(tly_server_listen(second, f.address, &error), &error, TLY_EXISTS, "address-in-use");
+    tly_server_free(second);
+    tly_client_free(fixture_client(&f));
+    fixture_stop(&f);
+    assert_int_equal(lstat(f.address + 5, &st), -1);
+    /* Neither is a file that is no socket. */
+    fd = open(f.address + 5, O_CREAT | O_WRONLY, 0600);
+    close(fd);
+    CHECK_OK(tly_server_new(f.context, f.catalogue, NULL, &second, &error), &error);
+    CHECK_RULE(tly_server_listen(second, f.address, &error), &error, TLY_EXISTS, "path-in-use");
+    tly_server_free(second);
+    assert_int_equal(unlink(f.address + 5), 0);
+    fixture_cleanup(&f);
+}
+
+static void nobody_listens(void **state) {
+    fixture f;
+    tly_client *client;
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    assert_int_equal(tly_client_connect(f.context, f.address, NULL, &client, &error), TLY_IO);
+    assert_non_null(strstr(error.message, "is the server running?"));
+    assert_null(client);
+    fixture_cleanup(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(native_layout),
+        cmocka_unit_test(panels_are_packed),
+        cmocka_unit_test(core_layouts_are_transcoded),
+        cmocka_unit_test(over_the_limit_falls_through),
+        cmocka_unit_test(unknown_keys),
+        cmocka_unit_test(keys_are_unique),
+        cmocka_unit_test(addresses),
+        cmocka_unit_test(only_loopback_is_bound),
+        cmocka_unit_test(socket_file),
+        cmocka_unit_test(nobody_listens),
+    };
+    return cmocka_run_group_tests_name("serve/serve", tests, NULL, NULL);
+}
