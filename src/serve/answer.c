@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <tilery/panel.h>
-
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
@@ -14,7 +12,7 @@
 /* One request being decided. */
 typedef struct decision {
     tly_answer *answer;
-    const tly_answer_limits *limits;
+    tly_answer_limits *limits;
     const tly_descriptor *stored;
     const tly_nest *native; /* nest of the stored layout; NULL: it has none */
     uint32_t num_profiles;
@@ -161,8 +159,11 @@ static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
 static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layout *layout) {
     const tly_descriptor *s = d->stored;
     tly_panel_profile profile;
+    char text[200];
     uint64_t len;
+    uint32_t alignment;
     int32_t verdict;
+    tly_status status;
     if (d->num_profiles++ >= TLY_ANSWER_MAX_PROFILES) {
         return skip(d, index, "too many profiles in one request");
     }
@@ -178,20 +179,23 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
     if (!d->allow_transcode) {
         return skip(d, index, "transcoding is not allowed");
     }
+    if (tly_panel_verdicts_check(d->limits->verdicts, &profile, &d->limits->probe_budget,
+                                 &d->error) != TLY_OK) {
+        return skip(d, index, d->error.message);
+    }
     verdict = plan(d, index, len, profile.alignment);
     if (verdict != TLY_WIRE_TRANSCODE) {
         return verdict;
     }
-    {
-        tly_buffer_info filled = d->made_buffer;
-        tly_status status = tly_descriptor_init_private(
-            &d->made, &d->made_buffer, s->dtype, s->rank, s->shape, TLY_PANEL_LAYOUT_TAG,
-            TLY_PANEL_LAYOUT_ID, layout->metadata, layout->metadata_len, len, filled.alignment);
-        if (status != TLY_OK) {
-            return skip(d, index, tly_status_text(status));
-        }
+    alignment = d->made_buffer.alignment;
+    status = tly_descriptor_init_private(&d->made, &d->made_buffer, s->dtype, s->rank, s->shape,
+                                         TLY_PANEL_LAYOUT_TAG, TLY_PANEL_LAYOUT_ID,
+                                         layout->metadata, layout->metadata_len, len, alignment);
+    if (status != TLY_OK) {
+        return skip(d, index, tly_status_text(status));
     }
-    say(d, "packed for %s; ", profile.kernel);
+    say(d, "%s%s%s; ", tly_panel_describe(&profile, text, sizeof text),
+        profile.kernel[0] != '\0' ? " for " : "", profile.kernel);
     return TLY_WIRE_TRANSCODE;
 }
 
@@ -292,9 +296,9 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
     return use_native(a, entry, d->stored, request->min_alignment, error);
 }
 
-static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry,
-                         const tly_answer_limits *limits, const tly_wire_request *request,
-                         uint8_t *work, decision *d, tly_nest *native, tly_error *error) {
+static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_answer_limits *limits,
+                         const tly_wire_request *request, uint8_t *work, decision *d,
+                         tly_nest *native, tly_error *error) {
     tly_descriptor stored;
     tly_status status = tly_catalogue_describe(entry, work, TLY_CATALOGUE_WORK_LEN, &stored, error);
     if (status != TLY_OK) {
@@ -338,7 +342,7 @@ static uint32_t code_of(tly_status status) {
 }
 
 tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
-                           const tly_catalogue *catalogue, const tly_answer_limits *limits,
+                           const tly_catalogue *catalogue, tly_answer_limits *limits,
                            const tly_wire_hello *client, const tly_wire_request *request,
                            uint32_t *out_code, tly_error *error) {
     static const uint8_t cpu[] = {TLY_DEVICE_CPU};

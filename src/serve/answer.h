@@ -5,6 +5,7 @@
 #define TLY_SERVE_ANSWER_H
 
 #include <tilery/pack.h>
+#include <tilery/panel.h>
 #include <tilery/wire.h>
 
 #include "serve/catalogue.h"
@@ -14,7 +15,9 @@
 #define TLY_ANSWER_MAX_PROFILES 64
 
 typedef struct tly_answer_limits {
-    uint64_t transcode_limit; /* bytes of a packed buffer */
+    uint64_t transcode_limit;     /* bytes of a packed buffer */
+    tly_panel_verdicts *verdicts; /* which profiles' probes have been proven */
+    uint64_t probe_budget; /* bytes of probe work that the peer may still cause; in and out */
 } tly_answer_limits;
 
 /* A run of bytes of the native layout. */
@@ -40,7 +43,7 @@ typedef struct tly_answer {
  * NOT_FOUND, UNSUPPORTED, LIMIT, OUT_OF_MEMORY, those of tly_store_descriptor and tly_store_view.
  */
 tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
-                           const tly_catalogue *catalogue, const tly_answer_limits *limits,
+                           const tly_catalogue *catalogue, tly_answer_limits *limits,
                            const tly_wire_hello *client, const tly_wire_request *request,
                            uint32_t *out_code, tly_error *error);
 void tly_answer_cleanup(tly_answer *answer);

@@ -10,7 +10,8 @@
 
 #define READS_PER_TURN 64 /* then the others have their turn */
 #define SENDS_PER_TURN 16
-#define MAX_DRAIN_LEN  (64u << 20) /* what a peer may still send after our end */
+#define PROBE_BUDGET   (UINT64_C(256) << 20) /* bytes of probe work for one connection */
+#define MAX_DRAIN_LEN  (64u << 20)           /* what a peer may still send after our end */
 
 static void on_ready(uv_poll_t *poll, int status, int events);
 
@@ -89,6 +90,7 @@ static serve_conn *new_conn(tly_server *server, int fd, tly_error *error) {
     c->poll.data = c;
     c->poll_open = 1;
     c->number = ++server->next_conn;
+    c->probe_budget = PROBE_BUDGET;
     c->accepted_at = c->moved_at = uv_now(&server->loop);
     c->next = server->conns;
     server->conns = c;

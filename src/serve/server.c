@@ -197,7 +197,12 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
     }
     fill_defaults(&server->options);
     tly_answer_layouts(server->layouts, &server->layout_list);
+    if (tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
+        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
+        return TLY_OUT_OF_MEMORY;
+    }
     if (uv_loop_init(&server->loop) != 0) {
+        tly_panel_verdicts_free(server->verdicts);
         tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
         return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
     }
@@ -208,6 +213,7 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
         uv_close((uv_handle_t *)&server->tick, NULL);
         uv_run(&server->loop, UV_RUN_DEFAULT);
         uv_loop_close(&server->loop);
+        tly_panel_verdicts_free(server->verdicts);
         tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
         return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
     }
@@ -239,5 +245,6 @@ void tly_server_free(tly_server *server) {
     uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle and every job is back */
     uv_loop_close(&server->loop);
     tly_serve_free_spare(server);
+    tly_panel_verdicts_free(server->verdicts);
     tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
 }

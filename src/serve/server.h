@@ -38,6 +38,7 @@ struct tly_server {
     int stopping;
     uint64_t stop_at; /* ms of the loop's clock */
     atomic_int stop_wanted;
+    tly_panel_verdicts *verdicts;
     serve_listener *listeners[MAX_LISTENERS];
     uint32_t num_listeners;
     serve_conn *conns;
@@ -72,9 +73,19 @@ struct serve_stream {
     uint32_t part;   /* native: where we are */
     uint64_t part_done;
     serve_chunk native;
+    /* the decision, off the loop */
+    int answered;           /* the decision is back, and the descriptor on its way */
+    uint8_t *request_bytes; /* key and layouts, copied */
+    size_t request_len;
+    tly_wire_request request; /* views into them */
+    tly_answer_limits limits;
+    uint64_t budget_before;
+    uint32_t code;
+    tly_status status;
+    tly_error error;
     /* packing: at most one piece at a time, off the loop */
     uv_work_t work;
-    int busy;
+    int busy; /* a job is out */
     uint64_t next_unit, num_units, units_per_chunk;
     serve_chunk *making;
     uint64_t first_unit, num_making;
@@ -105,6 +116,7 @@ struct serve_conn {
     serve_chunk *chunks; /* in use */
     uint64_t buffered;   /* bytes of them, and of native frames queued */
     uint32_t num_jobs;
+    uint64_t probe_budget; /* bytes of probe work that this peer may still cause */
 };
 
 /* connection.c */

@@ -105,7 +105,9 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id) {
 }
 
 static void free_stream(serve_stream *s) {
-    tly_answer_cleanup(&s->answer);
+    if (s->answer.context != NULL) {
+        tly_answer_cleanup(&s->answer);
+    }
     tly_base_free(s->conn->server->context, s, sizeof *s, _Alignof(serve_stream));
 }
 
@@ -313,7 +315,7 @@ static void pump_packed(serve_stream *s) {
 }
 
 void tly_serve_stream_pump(serve_stream *s) {
-    if (s->closed) {
+    if (s->closed || !s->answered) {
         return;
     }
     if (s->answer.plan != NULL) {
@@ -346,15 +348,85 @@ static void begin(serve_stream *s) {
     }
 }
 
+static void forget_request(serve_stream *s) {
+    tly_base_free(s->conn->server->context, s->request_bytes, s->request_len, 1);
+    s->request_bytes = NULL;
+}
+
+/* On a thread of the pool: reading a descriptor may wait for the disk, and a profile's probe packs
+ * matrices. */
+static void decide(uv_work_t *work) {
+    serve_stream *s = work->data;
+    tly_server *server = s->conn->server;
+    s->status = tly_answer_init(&s->answer, server->context, server->catalogue, &s->limits,
+                                tly_wire_peer(s->conn->wire), &s->request, &s->code, &s->error);
+}
+
+static void answer(serve_stream *s) {
+    serve_conn *c = s->conn;
+    tly_server *server = c->server;
+    char key[160];
+    if (s->status != TLY_OK) {
+        refuse(c, s->id, s->code, s->error.message);
+        s->closed = 1;
+        return;
+    }
+    if (tly_wire_send_descriptor(c->wire, s->id, s->answer.descriptor, s->answer.descriptor_len,
+                                 s->answer.total, &s->error) != TLY_OK) {
+        refuse(c, s->id, TLY_WIRE_TOO_LARGE, s->error.message);
+        s->closed = 1;
+        return;
+    }
+    begin(s);
+    s->answered = 1;
+    tly_base_log(server->context, TLY_LOG_INFO, "connection %llu stream %u: \"%s\", %llu bytes: %s",
+                 (unsigned long long)c->number, s->id,
+                 tly_base_printable(key, sizeof key, s->request.key, s->request.key_len),
+                 (unsigned long long)s->answer.total, s->answer.reason);
+}
+
+/* On the loop. */
+static void decided(uv_work_t *work, int status) {
+    serve_stream *s = work->data;
+    serve_conn *c = s->conn;
+    uint64_t spent = s->budget_before - s->limits.probe_budget;
+    (void)status; /* work is never cancelled */
+    s->busy = 0;
+    c->num_jobs--;
+    c->probe_budget -= spent < c->probe_budget ? spent : c->probe_budget;
+    if (c->state != CONN_DEAD && !s->closed) {
+        answer(s);
+    }
+    forget_request(s);
+    if (c->state == CONN_DEAD) {
+        tly_serve_conn_reap(c);
+        return;
+    }
+    tly_serve_conn_run(c);
+}
+
+/* Keeps what the event only shows. Returns 0 without memory. */
+static int keep_request(serve_stream *s, const tly_wire_request *request) {
+    s->request_len = (size_t)request->key_len + request->layouts.len;
+    s->request = *request;
+    if (s->request_len == 0) {
+        return 1;
+    }
+    s->request_bytes = tly_base_alloc(s->conn->server->context, s->request_len, 1);
+    if (s->request_bytes == NULL) {
+        return 0;
+    }
+    memcpy(s->request_bytes, request->key, request->key_len);
+    memcpy(s->request_bytes + request->key_len, request->layouts.bytes, request->layouts.len);
+    s->request.key = (const char *)s->request_bytes;
+    s->request.layouts.bytes = s->request_bytes + request->key_len;
+    return 1;
+}
+
 void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request) {
     tly_server *server = c->server;
-    tly_answer_limits limits = {server->options.transcode_limit};
-    char key[160];
     serve_stream *s;
-    uint32_t code;
-    tly_error error;
     atomic_fetch_add(&server->requests, 1);
-    tly_base_printable(key, sizeof key, request->key, request->key_len);
     if (server->stopping) {
         refuse(c, id, TLY_WIRE_BUSY, "the server is stopping");
         return;
@@ -366,22 +438,18 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
     }
     s->conn = c;
     s->id = id;
-    if (tly_answer_init(&s->answer, server->context, server->catalogue, &limits,
-                        tly_wire_peer(c->wire), request, &code, &error) != TLY_OK) {
+    if (!keep_request(s, request)) {
         tly_base_free(server->context, s, sizeof *s, _Alignof(serve_stream));
-        refuse(c, id, code, error.message);
+        refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");
         return;
     }
-    if (tly_wire_send_descriptor(c->wire, id, s->answer.descriptor, s->answer.descriptor_len,
-                                 s->answer.total, &error) != TLY_OK) {
-        free_stream(s);
-        refuse(c, id, TLY_WIRE_TOO_LARGE, error.message);
-        return;
-    }
-    begin(s);
+    s->limits.transcode_limit = server->options.transcode_limit;
+    s->limits.verdicts = server->verdicts;
+    s->limits.probe_budget = s->budget_before = c->probe_budget;
     s->next = c->streams;
     c->streams = s;
-    tly_base_log(server->context, TLY_LOG_INFO, "connection %llu stream %u: \"%s\", %llu bytes: %s",
-                 (unsigned long long)c->number, id, key, (unsigned long long)s->answer.total,
-                 s->answer.reason);
+    s->busy = 1;
+    s->work.data = s;
+    c->num_jobs++;
+    uv_queue_work(&server->loop, &s->work, decide, decided); /* fails on NULL arguments only */
 }
