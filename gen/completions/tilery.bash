@@ -11,22 +11,28 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
+    import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy' -- "$word")); return ;;
     bench:--filter) :; return ;;
     bench:--runs) :; return ;;
     esac
     if [[ $word == -* ]]; then
         case "$command" in
+        import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
+        ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac
         return
     fi
     case "$command" in
-    help) COMPREPLY=($(compgen -W 'bench help' -- "$word")) ;;
+    import) COMPREPLY=($(compgen -f -- "$word")) ;;
+    ls) COMPREPLY=($(compgen -f -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

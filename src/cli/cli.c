@@ -50,9 +50,12 @@ tly_status tly_cli_context(tly_cli *cli, const tly_context **out_context, tly_er
 
 /* The error, and what to do about it. */
 static int complain(const char *command, const tly_error *error) {
+    const char *message =
+        error->message[0] != '\0' ? error->message : tly_status_text(error->status);
     int code = tly_status_exit_code(error->status);
+    char text[4 * sizeof error->message];
     fprintf(stderr, "tilery: %s%s%s", command, command[0] != '\0' ? ": " : "",
-            error->message[0] != '\0' ? error->message : tly_status_text(error->status));
+            tly_text_safe(text, sizeof text, message, strlen(message)));
     if (error->offset != TLY_NO_OFFSET) {
         fprintf(stderr, " (byte %llu)", (unsigned long long)error->offset);
     }

@@ -62,7 +62,7 @@ const char *tly_describe_layout(char *out, size_t capacity, const tly_descriptor
 void tly_describe_json(tly_json *json, const tly_descriptor *descriptor) {
     char text[320];
     tly_json_string(json, "dtype", tly_describe_dtype(text, sizeof text, descriptor->dtype));
-    tly_json_array(json, "shape");
+    tly_json_row(json, "shape");
     for (uint32_t i = 0; i < descriptor->rank; i++) {
         if (descriptor->shape[i] == TLY_DYNAMIC) {
             tly_json_i64(json, NULL, -1);

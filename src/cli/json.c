@@ -5,22 +5,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/text.h"
+#include "base/utf8.h"
 
 void tly_json_init(tly_json *json, FILE *out) {
     json->out = out;
     json->depth = 0;
     json->first = 1;
-    json->one_line = 0;
+    json->line_depth = UINT32_MAX;
 }
 
 void tly_json_init_line(tly_json *json, FILE *out) {
     tly_json_init(json, out);
-    json->one_line = 1;
+    json->line_depth = 0;
 }
 
 static void escaped(FILE *out, const char *text, size_t len) {
-    int utf8 = tly_text_is_utf8(text, len);
+    int utf8 = tly_base_utf8_check(text, len) == len;
     fputc('"', out);
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -36,12 +36,16 @@ static void escaped(FILE *out, const char *text, size_t len) {
     fputc('"', out);
 }
 
+static int on_one_line(const tly_json *json) {
+    return json->depth > json->line_depth;
+}
+
 /* What stands before a value: comma, newline, indentation, key. */
 static void lead(tly_json *json, const char *key) {
     if (!json->first) {
-        fputs(json->one_line ? ", " : ",", json->out);
+        fputs(on_one_line(json) ? ", " : ",", json->out);
     }
-    if (json->depth != 0 && !json->one_line) {
+    if (json->depth != 0 && !on_one_line(json)) {
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
     }
     json->first = 0;
@@ -59,9 +63,13 @@ static void open_with(tly_json *json, const char *key, char bracket) {
 }
 
 static void close_with(tly_json *json, char bracket) {
+    int line = on_one_line(json);
     json->depth--;
-    if (!json->first && !json->one_line) {
+    if (!json->first && !line) {
         fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
+    }
+    if (json->depth == json->line_depth && json->depth != 0) {
+        json->line_depth = UINT32_MAX;
     }
     fputc(bracket, json->out);
     json->first = 0;
@@ -69,6 +77,13 @@ static void close_with(tly_json *json, char bracket) {
 
 void tly_json_object(tly_json *json, const char *key) {
     open_with(json, key, '{');
+}
+void tly_json_row(tly_json *json, const char *key) {
+    uint32_t depth = json->depth;
+    tly_json_array(json, key);
+    if (depth < json->line_depth) {
+        json->line_depth = depth;
+    }
 }
 void tly_json_array(tly_json *json, const char *key) {
     open_with(json, key, '[');

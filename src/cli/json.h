@@ -11,8 +11,8 @@
 typedef struct tly_json {
     FILE *out;
     uint32_t depth;
-    int first;    /* nothing stands in the open object or array yet */
-    int one_line; /* no newlines inside */
+    int first;           /* nothing stands in the open object or array yet */
+    uint32_t line_depth; /* no newlines inside what was opened at this depth; UINT32_MAX: nowhere */
 } tly_json;
 
 void tly_json_init(tly_json *json, FILE *out);
@@ -24,6 +24,7 @@ void tly_json_init_line(tly_json *json, FILE *out);
  * U+00FF, so the output is always valid JSON. A number that is not finite becomes null. */
 void tly_json_object(tly_json *json, const char *key);
 void tly_json_array(tly_json *json, const char *key);
+void tly_json_row(tly_json *json, const char *key); /* an array on one line; ends like one */
 void tly_json_end_object(tly_json *json);
 void tly_json_end_array(tly_json *json);
 void tly_json_string(tly_json *json, const char *key, const char *text);

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include <tilery/dtype.h>
+#include <tilery/gemm.h>
 
 #include "base/error.h"
+#include "cli/operand.h"
 #include "cli/text.h"
 
 static const struct core_layout {
@@ -47,11 +49,6 @@ static tly_status add(tly_layouts *layouts, uint8_t tag, const tly_panel_profile
     }
     layouts->num++;
     return TLY_OK;
-}
-
-tly_status tly_layouts_add_profile(tly_layouts *layouts, const tly_panel_profile *profile,
-                                   tly_error *error) {
-    return add(layouts, TLY_PANEL_LAYOUT_TAG, profile, error);
 }
 
 /* The panel in every element type that it has. */
@@ -156,6 +153,55 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
         fclose(file);
     }
     return add_file(layouts, text, error);
+}
+
+/* One library's wish. */
+static tly_status add_wish(tly_layouts *layouts, const tly_context *context,
+                           const tly_gemm_problem *problem, const char *kernel, tly_error *error) {
+    tly_panel_profile profile;
+    tly_gemm_adapter *adapter;
+    tly_status status = tly_gemm_open(context, kernel, &adapter, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = tly_gemm_query(adapter, problem, &profile, error);
+    tly_gemm_close(adapter);
+    return status == TLY_OK ? add(layouts, TLY_PANEL_LAYOUT_TAG, &profile, error) : status;
+}
+
+tly_status tly_layouts_add_auto(tly_layouts *layouts, const tly_context *context,
+                                const tly_tensor_facts *facts, int stored_nk, uint64_t m,
+                                const char *kernel, tly_error *error) {
+    tly_gemm_problem problem = {.size = sizeof problem, .m = m, .b_dtype = facts->dtype};
+    uint32_t before = layouts->num;
+    tly_gemm_list *list;
+    tly_status status;
+    if (facts->rank != 2 || !tly_operand_types(facts->dtype, &problem.a_dtype, &problem.c_dtype)) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "layout-auto",
+                             "--layout auto is for matrices of f32, f64, bf16 or i8; this tensor "
+                             "is none");
+    }
+    layouts->asked = 1;
+    problem.n = facts->shape[stored_nk ? 0 : 1];
+    problem.k = facts->shape[stored_nk ? 1 : 0];
+    problem.stored_nk = (uint8_t)stored_nk;
+    if (kernel != NULL) {
+        return add_wish(layouts, context, &problem, kernel, error);
+    }
+    status = tly_gemm_list_new(context, &list, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    for (uint32_t i = 1; i <= tly_gemm_list_num(list) && status != TLY_LIMIT; i++) {
+        status = add_wish(layouts, context, &problem,
+                          tly_gemm_list_name(list, i % tly_gemm_list_num(list)), error);
+    }
+    tly_gemm_list_free(list);
+    if (status == TLY_LIMIT || layouts->num != before || layouts->native) {
+        return status == TLY_LIMIT ? status : TLY_OK;
+    }
+    return tly_base_fail(error, TLY_NO_PANEL, TLY_NO_OFFSET, "layout-auto",
+                         "no kernel library on this machine wants a panel for this product");
 }
 
 void tly_layouts_print(FILE *out) {

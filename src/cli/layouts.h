@@ -8,6 +8,8 @@
 #include <tilery/net.h>
 #include <tilery/panel.h>
 
+#include "cli/fetch.h"
+
 #define TLY_LAYOUTS_MAX 128
 
 /* The preferences, most wanted first. Plain memory, but `entries` points into it: do not copy. */
@@ -31,9 +33,13 @@ int tly_layouts_takes_native(const tly_layouts *layouts);
 tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
                            tly_error *error);
 
-/* Adds one profile. Errors: LIMIT. */
-tly_status tly_layouts_add_profile(tly_layouts *layouts, const tly_panel_profile *profile,
-                                   tly_error *error);
+/* Adds the panels that the kernel libraries of this machine want for a product of `m` rows with
+ * this matrix: `kernel`'s only, or with NULL all of them, Tilery's own last. Those that want none
+ * are passed over. Errors: UNSUPPORTED (no matrix that can be multiplied), NO_PANEL (no library
+ * wants a panel), those of tly_gemm_open for a library that was named, LIMIT. */
+tly_status tly_layouts_add_auto(tly_layouts *layouts, const tly_context *context,
+                                const tly_tensor_facts *facts, int stored_nk, uint64_t m,
+                                const char *kernel, tly_error *error);
 
 /* Prints every name and what it is. */
 void tly_layouts_print(FILE *out);

@@ -4,69 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
-static int continuation(unsigned char c) {
-    return (c & 0xC0) == 0x80;
+#include "base/utf8.h"
+
+/* Bytes of the character at the front: 0 if it is no UTF-8. */
+static size_t character_len(const char *text, size_t len) {
+    unsigned char c = (unsigned char)text[0];
+    size_t bytes = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+    return bytes <= len && tly_base_utf8_check(text, bytes) == bytes ? bytes : 0;
 }
 
-int tly_text_is_utf8(const char *text, size_t len) {
-    const unsigned char *s = (const unsigned char *)text;
-    size_t i = 0;
-    while (i < len) {
-        uint32_t code = s[i], more = 0, least = 0;
-        if (code < 0x80) {
-            i++;
-            continue;
-        }
-        if ((code & 0xE0) == 0xC0) {
-            code &= 0x1F;
-            more = 1;
-            least = 0x80;
-        } else if ((code & 0xF0) == 0xE0) {
-            code &= 0x0F;
-            more = 2;
-            least = 0x800;
-        } else if ((code & 0xF8) == 0xF0) {
-            code &= 0x07;
-            more = 3;
-            least = 0x10000;
-        } else {
-            return 0;
-        }
-        if (len - i <= more) {
-            return 0;
-        }
-        for (uint32_t k = 1; k <= more; k++) {
-            if (!continuation(s[i + k])) {
-                return 0;
-            }
-            code = code << 6 | (s[i + k] & 0x3F);
-        }
-        if (code < least || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
-            return 0;
-        }
-        i += more + 1;
-    }
-    return 1;
-}
-
-/* C0, DEL and, as UTF-8, C1 (0xC2 0x80 .. 0x9F): what a terminal might obey. */
+/* C0, DEL and C1 (as UTF-8, 0xC2 0x80 .. 0x9F) are what a terminal might obey. */
 const char *tly_text_safe(char *out, size_t capacity, const char *text, size_t len) {
     size_t used = 0;
     for (size_t i = 0; i < len;) {
         unsigned char c = (unsigned char)text[i];
-        size_t bytes = c < 0xC0 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-        int control = c < 0x20 || c == 0x7F ||
-                      (c == 0xC2 && i + 1 < len && (unsigned char)text[i + 1] < 0xA0);
-        if (bytes > len - i || used + bytes + 1 > capacity) {
+        size_t bytes = character_len(text + i, len - i);
+        int control =
+            c < 0x20 || c == 0x7F || (bytes == 2 && c == 0xC2 && (unsigned char)text[i + 1] < 0xA0);
+        size_t need = bytes == 0 ? 4 : control ? 1 : bytes;
+        if (used + need + 1 > capacity) {
             break;
         }
-        if (control) {
-            out[used++] = '?';
+        if (bytes == 0) {
+            snprintf(out + used, 5, "\\x%02X", c);
+        } else if (control) {
+            out[used] = '?';
         } else {
             memcpy(out + used, text + i, bytes);
-            used += bytes;
         }
-        i += bytes;
+        used += need;
+        i += bytes == 0 ? 1 : bytes;
     }
     out[used] = '\0';
     return out;

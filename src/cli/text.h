@@ -6,11 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1 if the bytes are well-formed UTF-8 (no overlong form, no surrogate, nothing above U+10FFFF). */
-int tly_text_is_utf8(const char *text, size_t len);
-
-/* Copies UTF-8 for a terminal: control characters become "?", and what does not fit is cut between
- * characters. Returns `out`. */
+/* Copies text for a terminal: control characters become "?", bytes that are no UTF-8 become \xNN,
+ * and what does not fit is cut between characters. Returns `out`. */
 const char *tly_text_safe(char *out, size_t capacity, const char *text, size_t len);
 
 /* Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`,

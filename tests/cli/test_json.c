@@ -59,7 +59,38 @@ static void everything_reads_back(void **state) {
     free(text);
 }
 
+static void lines_and_rows(void **state) {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+    tly_json json;
+    (void)state;
+    assert_non_null(out);
+    tly_json_init_line(&json, out);
+    tly_json_object(&json, NULL);
+    tly_json_u64(&json, "a", 1);
+    tly_json_row(&json, "b");
+    tly_json_u64(&json, NULL, 1);
+    tly_json_u64(&json, NULL, 2);
+    tly_json_end_array(&json);
+    tly_json_end_object(&json);
+    tly_json_finish(&json);
+    tly_json_init(&json, out);
+    tly_json_object(&json, NULL);
+    tly_json_row(&json, "b");
+    tly_json_u64(&json, NULL, 1);
+    tly_json_u64(&json, NULL, 2);
+    tly_json_end_array(&json);
+    tly_json_u64(&json, "c", 3);
+    tly_json_end_object(&json);
+    tly_json_finish(&json);
+    fclose(out);
+    assert_string_equal(text, "{\"a\": 1, \"b\": [1, 2]}\n{\n  \"b\": [1, 2],\n  \"c\": 3\n}\n");
+    free(text);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_reads_back)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_reads_back),
+                                       cmocka_unit_test(lines_and_rows)};
     return cmocka_run_group_tests_name("cli/json", tests, NULL, NULL);
 }

@@ -5,25 +5,22 @@
 
 #include "cli/text.h"
 
-static int valid(const char *text) {
-    return tly_text_is_utf8(text, strlen(text));
-}
-
-static void utf8_is_told_from_other_bytes(void **state) {
+static void terminals_are_not_commanded(void **state) {
+    char out[16];
     (void)state;
-    assert_true(valid(""));
-    assert_true(valid("plain"));
-    assert_true(valid("\xC3\xA9"));
-    assert_true(valid("\xE2\x82\xAC"));
-    assert_true(valid("\xF0\x9F\x98\x80"));
-    assert_false(valid("\x80"));
-    assert_false(valid("\xC3"));
-    assert_false(valid("\xC0\xAF"));
-    assert_false(valid("\xE0\x80\x80"));
-    assert_false(valid("\xED\xA0\x80"));
-    assert_false(valid("\xF4\x90\x80\x80"));
-    assert_false(valid("\xFF"));
-    assert_false(valid("\xE2\x82"));
+    assert_string_equal(tly_text_safe(out, sizeof out, "caf\xC3\xA9", 5), "caf\xC3\xA9");
+    assert_string_equal(tly_text_safe(out, sizeof out, "a\x1B[31m\n\x7F", 8), "a?[31m??");
+    assert_string_equal(tly_text_safe(out, sizeof out,
+                                      "\xC2\x9B"
+                                      "31m",
+                                      5),
+                        "?31m");
+    assert_string_equal(tly_text_safe(out, 5, "ab\xE2\x82\xAC", 5), "ab");
+    assert_string_equal(tly_text_safe(out, 6, "ab\xE2\x82\xAC", 5), "ab\xE2\x82\xAC");
+    assert_string_equal(tly_text_safe(out, 1, "abc", 3), "");
+    assert_string_equal(tly_text_safe(out, sizeof out, "a\xE9z\xC2", 4), "a\\xE9z\\xC2");
+    assert_string_equal(tly_text_safe(out, sizeof out, "\xED\xA0\x80", 3), "\\xED\\xA0\\x80");
+    assert_string_equal(tly_text_safe(out, 5, "\xE9\xE9", 2), "\\xE9");
 }
 
 static void distance_counts_edits_and_swaps(void **state) {
@@ -95,7 +92,7 @@ static void sizes_are_readable(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(utf8_is_told_from_other_bytes),
+        cmocka_unit_test(terminals_are_not_commanded),
         cmocka_unit_test(distance_counts_edits_and_swaps),
         cmocka_unit_test(distance_agrees_with_the_recursion),
         cmocka_unit_test(long_text_is_compared_by_its_head),

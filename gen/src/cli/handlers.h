@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Made by tools/generate.py from tables/options.toml: do not edit. */
+tly_status tly_cli_run_import(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_help(tly_cli *cli, tly_error *error);

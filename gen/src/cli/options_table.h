@@ -2,6 +2,21 @@
 /* Made by tools/generate.py from tables/options.toml: do not edit. */
 
 enum {
+    TLY_CLI_IMPORT_OUTPUT = 0,
+    TLY_CLI_IMPORT_FORMAT = 1,
+    TLY_CLI_IMPORT_SKIP_UNSUPPORTED = 2,
+    TLY_CLI_IMPORT_FOLLOW_LINKS = 3,
+    TLY_CLI_IMPORT_JSON = 4,
+    TLY_CLI_IMPORT_HELP = 5,
+};
+
+enum {
+    TLY_CLI_LS_JSON = 0,
+    TLY_CLI_LS_VERIFY = 1,
+    TLY_CLI_LS_HELP = 2,
+};
+
+enum {
     TLY_CLI_BENCH_FILTER = 0,
     TLY_CLI_BENCH_JSON = 1,
     TLY_CLI_BENCH_LIST = 2,
@@ -14,6 +29,23 @@ enum {
 };
 
 #ifdef TLY_CLI_DEFINE_TABLES
+
+static const char *const import_format_choices[] = {"auto", "onnx", "safetensors", "npy", NULL};
+
+static const tly_cli_option import_options[] = {
+    {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), import_format_choices},
+    {"skip-unsupported", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"follow-links", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option ls_options[] = {
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"verify", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
 
 static const tly_cli_option bench_options[] = {
     {"filter", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -28,6 +60,46 @@ static const tly_cli_option help_options[] = {
 };
 
 const tly_cli_command tly_cli_commands[] = {
+    {"import", tly_cli_run_import, import_options, 6, 1, 1000000, "tilery import [OPTION]... FILE... -o OUT.hrry",
+    "Usage: tilery import [OPTION]... FILE... -o OUT.hrry\n"
+    "\n"
+    "Reads ONNX models (initialisers and constants, those of subgraphs too),\n"
+    "safetensors and npy files, and writes all their tensors into one container.\n"
+    "Element values are kept bit for bit. The container appears whole or not at all;\n"
+    "an older file of that name is replaced.\n"
+    "\n"
+    "Every byte of FILE is distrusted. External data of an ONNX model is read from\n"
+    "the model's own folder only.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output OUT        the container to write; always needed\n"
+    "      --format FORMAT     what the files are; auto looks at their content:\n"
+    "                          auto, onnx, safetensors, npy (default: auto)\n"
+    "      --skip-unsupported  leave out tensors that cannot be carried and say\n"
+    "                          which, instead of refusing the file\n"
+    "      --follow-links      let external data of ONNX models be a link, which may\n"
+    "                          lead out of the model's folder\n"
+    "      --json              print what was done as JSON\n"
+    "  -h, --help              print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A model's weights:\n"
+    "    tilery import model.onnx -o model.hrry\n"},
+    {"ls", tly_cli_run_ls, ls_options, 3, 1, 1, "tilery ls [OPTION]... FILE",
+    "Usage: tilery ls [OPTION]... FILE\n"
+    "\n"
+    "Lists element type, shape, size, name and layout of every tensor in a\n"
+    "container, or in a file that could be imported.\n"
+    "\n"
+    "Options:\n"
+    "      --json    print the list as JSON\n"
+    "      --verify  first check everything in a container but the values of its\n"
+    "                tensors\n"
+    "  -h, --help    print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  What a container holds:\n"
+    "    tilery ls model.hrry\n"},
     {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
@@ -76,8 +148,10 @@ const char tly_cli_help[] =
     "they are used.\n"
     "\n"
     "Commands:\n"
-    "  bench  measure, each figure against a reference\n"
-    "  help   explain a command\n"
+    "  import  put the tensors of other files into a container\n"
+    "  ls      list the tensors of a file\n"
+    "  bench   measure, each figure against a reference\n"
+    "  help    explain a command\n"
     "\n"
     "`tilery COMMAND --help` explains a command and its options.\n"
     "\n"

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery import: other people's files into one container. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <tilery/import.h>
+#include <tilery/store.h>
+
+#include "base/error.h"
+#include "cli/bench.h"
+#include "cli/cli.h"
+#include "cli/handlers.h"
+#include "cli/json.h"
+#include "cli/options_table.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+
+typedef struct import_job {
+    tly_cli *cli;
+    const tly_context *context;
+    tly_import **imports; /* one per file */
+    tly_store_writer *writer;
+    tly_progress progress;
+    tly_kv *kv;
+    size_t num_kv;
+    uint64_t num_tensors;
+    uint64_t total_len; /* bytes of all tensors */
+    uint64_t done_len;
+} import_job;
+
+/* An error about one of several files names it, unless the message already does. */
+static tly_status in_file(const char *file, tly_status status, tly_error *error) {
+    char text[128];
+    if (strstr(error->message, file) == NULL) {
+        tly_error inner = *error;
+        tly_base_fail(error, inner.status, inner.offset, inner.rule, "%s: %s",
+                      tly_base_printable(text, sizeof text, file, strlen(file)), inner.message);
+    }
+    return status;
+}
+
+static tly_status open_files(import_job *job, tly_error *error) {
+    tly_cli *cli = job->cli;
+    tly_import_options options = {0};
+    const char *format = tly_cli_value(cli, TLY_CLI_IMPORT_FORMAT, "auto");
+    const char *output = tly_cli_value(cli, TLY_CLI_IMPORT_OUTPUT, "");
+    options.size = sizeof options;
+    options.unsupported =
+        tly_cli_given(cli, TLY_CLI_IMPORT_SKIP_UNSUPPORTED) ? TLY_IMPORT_SKIP : TLY_IMPORT_REFUSE;
+    options.follow_links = tly_cli_given(cli, TLY_CLI_IMPORT_FOLLOW_LINKS);
+    for (int32_t f = TLY_IMPORT_ONNX; f <= TLY_IMPORT_NPY; f++) {
+        if (strcmp(format, tly_import_format_name(f)) == 0) {
+            options.format = f;
+        }
+    }
+    for (uint32_t i = 0; i < cli->num_args; i++) {
+        tly_status status;
+        status = tly_import_open(job->context, cli->args[i], &options, &job->imports[i], error);
+        if (status != TLY_OK) {
+            return in_file(cli->args[i], status, error);
+        }
+        job->num_tensors += tly_import_num_tensors(job->imports[i]);
+        for (uint64_t t = 0; t < tly_import_num_tensors(job->imports[i]); t++) {
+            tly_import_tensor info;
+            tly_import_info(job->imports[i], t, &info);
+            job->total_len += info.byte_len;
+        }
+    }
+    for (uint32_t i = 0; i < cli->num_args; i++) {
+        tly_import_tensor info;
+        int clash = tly_output_same_file(output, cli->args[i]);
+        for (uint64_t t = 0; t < tly_import_num_tensors(job->imports[i]) && !clash; t++) {
+            tly_import_info(job->imports[i], t, &info);
+            clash = tly_output_same_file(output, info.file);
+        }
+        if (clash) {
+            return tly_base_fail(error, TLY_EXISTS, TLY_NO_OFFSET, "output-is-input",
+                                 "the output is one of the files to be read; give -o another name");
+        }
+    }
+    return TLY_OK;
+}
+
+/* Text beside the tensors is kept; where files disagree the first one counts. */
+static tly_status gather_metadata(import_job *job, tly_error *error) {
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < job->cli->num_args; i++) {
+        capacity += (size_t)tly_import_num_metadata(job->imports[i]);
+    }
+    job->kv = calloc(capacity + 1, sizeof *job->kv);
+    if (job->kv == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for metadata");
+    }
+    for (uint32_t i = 0; i < job->cli->num_args; i++) {
+        for (uint64_t m = 0; m < tly_import_num_metadata(job->imports[i]); m++) {
+            const char *key, *value;
+            int known = 0;
+            tly_import_metadata(job->imports[i], m, &key, &value);
+            for (size_t k = 0; k < job->num_kv && !known; k++) {
+                known = strcmp(job->kv[k].key, key) == 0;
+            }
+            if (!known && key[0] != '\0') {
+                job->kv[job->num_kv++] = (tly_kv){.key = key,
+                                                  .key_len = strlen(key),
+                                                  .data = value,
+                                                  .data_len = strlen(value),
+                                                  .type = TLY_KV_STRING};
+            }
+        }
+    }
+    return TLY_OK;
+}
+
+static tly_status take_piece(void *user, const void *bytes, size_t len, tly_error *error) {
+    import_job *job = user;
+    tly_status status = tly_store_writer_append(job->writer, bytes, len, error);
+    job->done_len += len;
+    tly_progress_update(&job->progress, job->done_len);
+    return status;
+}
+
+static tly_status copy_tensor(import_job *job, const tly_import *import, uint64_t index,
+                              tly_error *error) {
+    tly_import_tensor info;
+    tly_descriptor descriptor;
+    tly_buffer_info buffer;
+    tly_status status = tly_import_info(import, index, &info);
+    if (status == TLY_OK) {
+        status =
+            tly_descriptor_init_row_major(&descriptor, &buffer, info.dtype, info.rank, info.shape);
+    }
+    if (status != TLY_OK) {
+        return tly_base_fail(error, status, TLY_NO_OFFSET, "", "%s: %s", info.name,
+                             tly_status_text(status));
+    }
+    descriptor.layout = info.layout;
+    status = tly_store_writer_begin(job->writer, info.name, info.name_len, &descriptor, error);
+    if (status == TLY_EXISTS) {
+        char text[128];
+        return tly_base_fail(
+            error, status, TLY_NO_OFFSET, "name-taken",
+            "two of the files have a tensor \"%s\"; import them into two containers",
+            tly_base_printable(text, sizeof text, info.name, info.name_len));
+    }
+    if (status == TLY_OK) {
+        status = tly_import_stream(import, index, take_piece, job, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_store_writer_end(job->writer, error);
+    }
+    return status;
+}
+
+static tly_status write_container(import_job *job, tly_error *error) {
+    tly_store_writer_options options = {0};
+    const char *output = tly_cli_value(job->cli, TLY_CLI_IMPORT_OUTPUT, "");
+    tly_status status;
+    options.size = sizeof options;
+    options.kv = job->kv;
+    options.num_kv = job->num_kv;
+    status = tly_store_writer_new(job->context, output, &options, &job->writer, error);
+    tly_progress_init(&job->progress, "import", job->total_len);
+    for (uint32_t i = 0; i < job->cli->num_args && status == TLY_OK; i++) {
+        uint64_t num = tly_import_num_tensors(job->imports[i]);
+        for (uint64_t t = 0; t < num && status == TLY_OK; t++) {
+            status = copy_tensor(job, job->imports[i], t, error);
+        }
+        if (status != TLY_OK && status != TLY_IO && status != TLY_EXISTS) {
+            status = in_file(job->cli->args[i], status, error);
+        }
+    }
+    tly_progress_finish(&job->progress);
+    if (status == TLY_OK) {
+        status = tly_store_writer_commit(job->writer, error);
+    }
+    tly_store_writer_free(job->writer);
+    return status;
+}
+
+static uint64_t bytes_of(const tly_import *import) {
+    uint64_t len = 0;
+    for (uint64_t t = 0; t < tly_import_num_tensors(import); t++) {
+        tly_import_tensor info;
+        tly_import_info(import, t, &info);
+        len += info.byte_len;
+    }
+    return len;
+}
+
+static void report_json(const import_job *job, double seconds) {
+    tly_json json;
+    tly_json_init(&json, job->cli->out);
+    tly_json_object(&json, NULL);
+    tly_json_string(&json, "output", tly_cli_value(job->cli, TLY_CLI_IMPORT_OUTPUT, ""));
+    tly_json_u64(&json, "tensors", job->num_tensors);
+    tly_json_u64(&json, "bytes", job->total_len);
+    tly_json_number(&json, "seconds", seconds);
+    tly_json_array(&json, "files");
+    for (uint32_t i = 0; i < job->cli->num_args; i++) {
+        const tly_import *import = job->imports[i];
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "file", job->cli->args[i]);
+        tly_json_string(&json, "format", tly_import_format_name(tly_import_format_of(import)));
+        tly_json_u64(&json, "tensors", tly_import_num_tensors(import));
+        tly_json_u64(&json, "bytes", bytes_of(import));
+        tly_json_array(&json, "skipped");
+        for (uint64_t s = 0; s < tly_import_num_skipped(import); s++) {
+            tly_import_skip skip;
+            tly_import_skipped(import, s, &skip);
+            tly_json_object(&json, NULL);
+            tly_json_string(&json, "name", skip.name);
+            tly_json_string(&json, "reason", skip.reason);
+            tly_json_end_object(&json);
+        }
+        tly_json_end_array(&json);
+        tly_json_end_object(&json);
+    }
+    tly_json_end_array(&json);
+    tly_json_end_object(&json);
+    tly_json_finish(&json);
+}
+
+static void report_text(const import_job *job) {
+    char bytes[32];
+    for (uint32_t i = 0; i < job->cli->num_args; i++) {
+        const tly_import *import = job->imports[i];
+        for (uint64_t s = 0; s < tly_import_num_skipped(import); s++) {
+            tly_import_skip skip;
+            tly_import_skipped(import, s, &skip);
+            fprintf(stderr, "tilery: import: %s: left out %s: %s\n", job->cli->args[i], skip.name,
+                    skip.reason);
+        }
+    }
+    fprintf(job->cli->out, "%s: %llu tensors, %s, from %u file%s\n",
+            tly_cli_value(job->cli, TLY_CLI_IMPORT_OUTPUT, ""),
+            (unsigned long long)job->num_tensors,
+            tly_text_bytes(bytes, sizeof bytes, job->total_len), job->cli->num_args,
+            job->cli->num_args == 1 ? "" : "s");
+}
+
+tly_status tly_cli_run_import(tly_cli *cli, tly_error *error) {
+    double started = tly_bench_now();
+    import_job job = {0};
+    tly_status status;
+    job.cli = cli;
+    if (!tly_cli_given(cli, TLY_CLI_IMPORT_OUTPUT)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-output",
+                             "-o OUT says where the container goes, and is missing");
+    }
+    status = tly_cli_context(cli, &job.context, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    job.imports = calloc(cli->num_args, sizeof *job.imports);
+    if (job.imports == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for files");
+    }
+    status = open_files(&job, error);
+    if (status == TLY_OK) {
+        status = gather_metadata(&job, error);
+    }
+    if (status == TLY_OK) {
+        status = write_container(&job, error);
+    }
+    if (status == TLY_OK && tly_cli_given(cli, TLY_CLI_IMPORT_JSON)) {
+        report_json(&job, tly_bench_now() - started);
+    } else if (status == TLY_OK) {
+        report_text(&job);
+    }
+    for (uint32_t i = 0; i < cli->num_args; i++) {
+        tly_import_free(job.imports[i]);
+    }
+    free(job.imports);
+    free(job.kv);
+    return status;
+}

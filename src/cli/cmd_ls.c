@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery ls: what is in a container, or in a file that could be imported. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tilery/import.h>
+#include <tilery/store.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/describe.h"
+#include "cli/handlers.h"
+#include "cli/options_table.h"
+#include "cli/text.h"
+
+#define CONTAINER_MAGIC "HRRYFILE"
+
+/* Rows go out as they are read: a container may have millions of tensors. */
+typedef struct listing {
+    tly_cli *cli;
+    tly_json json;
+    int as_json;
+    uint64_t num;
+    uint64_t len; /* bytes */
+} listing;
+
+static void begin(listing *list, const char *file, const char *format) {
+    if (list->as_json) {
+        tly_json_init(&list->json, list->cli->out);
+        tly_json_object(&list->json, NULL);
+        tly_json_string(&list->json, "file", file);
+        tly_json_string(&list->json, "format", format);
+        tly_json_array(&list->json, "tensors");
+    }
+}
+
+static void row(listing *list, const char *name, size_t name_len, const tly_descriptor *descriptor,
+                uint64_t len) {
+    list->num++;
+    list->len += len;
+    if (list->as_json) {
+        tly_json_object(&list->json, NULL);
+        tly_json_string_len(&list->json, "name", name, name_len);
+        tly_describe_json(&list->json, descriptor);
+        tly_json_u64(&list->json, "bytes", len);
+        tly_json_end_object(&list->json);
+    } else {
+        char dtype[16], shape[128], layout[320], bytes[32], text[1024];
+        fprintf(list->cli->out, "%-6s %-18s %9s  %-10s  %s\n",
+                tly_describe_dtype(dtype, sizeof dtype, descriptor->dtype),
+                tly_describe_shape(shape, sizeof shape, descriptor->shape, descriptor->rank),
+                tly_text_bytes(bytes, sizeof bytes, len),
+                tly_describe_layout(layout, sizeof layout, descriptor),
+                tly_text_safe(text, sizeof text, name, name_len));
+    }
+}
+
+static void end(listing *list) {
+    if (list->as_json) {
+        tly_json_end_array(&list->json);
+        tly_json_u64(&list->json, "num", list->num);
+        tly_json_u64(&list->json, "bytes", list->len);
+        tly_json_end_object(&list->json);
+        tly_json_finish(&list->json);
+    } else {
+        char bytes[32];
+        fprintf(list->cli->out, "%llu tensors, %s\n", (unsigned long long)list->num,
+                tly_text_bytes(bytes, sizeof bytes, list->len));
+    }
+}
+
+static tly_status list_container(listing *list, const tly_context *context, const char *path,
+                                 tly_error *error) {
+    tly_store *store;
+    tly_status status = tly_store_open(context, path, NULL, &store, error);
+    uint8_t *work = NULL;
+    size_t work_len = 0;
+    if (status == TLY_OK && tly_cli_given(list->cli, TLY_CLI_LS_VERIFY)) {
+        status = tly_store_verify(store, error);
+        if (status != TLY_OK) {
+            tly_store_free(store);
+            return status;
+        }
+    }
+    if (status != TLY_OK) {
+        return status;
+    }
+    begin(list, path, "hurray");
+    for (uint64_t i = 0; i < tly_store_num_tensors(store) && status == TLY_OK; i++) {
+        tly_store_entry entry;
+        tly_descriptor descriptor;
+        size_t need;
+        tly_store_entry_at(store, i, &entry);
+        need = 2 * (size_t)entry.descriptor_len + 64;
+        if (need > work_len) { /* bounded by max_descriptor_len and the file's size */
+            free(work);
+            work = malloc(need);
+            work_len = work != NULL ? need : 0;
+        }
+        if (work == NULL) {
+            status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                   "no memory for a descriptor");
+            break;
+        }
+        status = tly_store_descriptor(store, i, work, work_len, &descriptor, error);
+        if (status == TLY_OK) {
+            row(list, entry.name, entry.name_len, &descriptor, entry.data_len);
+        }
+    }
+    if (status == TLY_OK) {
+        end(list);
+    }
+    free(work);
+    tly_store_free(store);
+    return status;
+}
+
+static tly_status list_import(listing *list, const tly_context *context, const char *path,
+                              tly_error *error) {
+    tly_import_options options = {0};
+    tly_import *import;
+    tly_status status;
+    options.size = sizeof options;
+    options.unsupported = TLY_IMPORT_SKIP;
+    status = tly_import_open(context, path, &options, &import, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    begin(list, path, tly_import_format_name(tly_import_format_of(import)));
+    for (uint64_t i = 0; i < tly_import_num_tensors(import); i++) {
+        tly_import_tensor info;
+        tly_descriptor descriptor = {0};
+        tly_import_info(import, i, &info);
+        descriptor.dtype = info.dtype;
+        descriptor.layout = info.layout;
+        descriptor.rank = info.rank;
+        descriptor.shape = info.shape;
+        row(list, info.name, info.name_len, &descriptor, info.byte_len);
+    }
+    end(list);
+    for (uint64_t s = 0; s < tly_import_num_skipped(import); s++) {
+        tly_import_skip skip;
+        tly_import_skipped(import, s, &skip);
+        fprintf(stderr, "tilery: ls: cannot carry %s: %s\n", skip.name, skip.reason);
+    }
+    tly_import_free(import);
+    return TLY_OK;
+}
+
+/* Does the file begin like a container? A file that cannot be read is left to whoever opens it. */
+static int is_container(const char *path) {
+    char head[sizeof CONTAINER_MAGIC - 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int same = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head &&
+               memcmp(head, CONTAINER_MAGIC, sizeof head) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return same;
+}
+
+tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error) {
+    listing list = {0};
+    const tly_context *context;
+    tly_status status = tly_cli_context(cli, &context, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    list.cli = cli;
+    list.as_json = tly_cli_given(cli, TLY_CLI_LS_JSON);
+    if (is_container(cli->args[0])) {
+        return list_container(&list, context, cli->args[0], error);
+    }
+    return list_import(&list, context, cli->args[0], error);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/multiply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <tilery/net.h>
+#include <tilery/pack.h>
+#include <tilery/wire.h>
+
+#include "base/error.h"
+#include "cli/bench_run.h"
+#include "cli/counted.h"
+#include "cli/operand.h"
+
+typedef struct job {
+    const tly_context *context;
+    const tly_multiply_options *options;
+    tly_multiply_result *result;
+    tly_counted counted;       /* memory of the adapter */
+    tly_context *gemm_context; /* with that allocator */
+    tly_client *client;
+    tly_gemm_adapter *adapter;
+    tly_gemm_problem problem;
+    tly_panel_profile profile;
+    tly_gemm *gemm;
+    tly_fetch_pages panel_pages; /* where the panel came, or what was packed */
+    tly_fetched *panel_answer;
+    void *packed; /* the panel, where it was packed on this side */
+    const void *panel;
+    uint64_t panel_len;
+    tly_fetch_pages plain_pages;
+    tly_fetched *plain_answer;
+    void *a, *c;
+} job;
+
+static uint64_t elements_len(tly_dtype dtype, uint64_t rows, uint64_t columns) {
+    return rows * columns * (tly_dtype_bits(dtype) / 8);
+}
+
+static tly_status describe_problem(job *work, tly_error *error) {
+    const tly_multiply_options *options = work->options;
+    tly_multiply_result *result = work->result;
+    tly_tensor_facts facts;
+    tly_gemm_problem *problem = &work->problem;
+    tly_status status =
+        tly_fetch_facts(work->context, options->address, options->key, &facts, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (facts.rank != 2 || facts.shape[0] == 0 || facts.shape[1] == 0 ||
+        facts.shape[0] == TLY_DYNAMIC || facts.shape[1] == TLY_DYNAMIC) {
+        return tly_base_fail(
+            error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "multiply-shape",
+            "%s has rank %u; only a matrix without an empty side can be multiplied", options->key,
+            facts.rank);
+    }
+    problem->size = sizeof *problem;
+    problem->m = options->m;
+    problem->n = facts.shape[options->stored_nk ? 0 : 1];
+    problem->k = facts.shape[options->stored_nk ? 1 : 0];
+    problem->b_dtype = facts.dtype;
+    problem->stored_nk = (uint8_t)options->stored_nk;
+    if (!tly_operand_types(facts.dtype, &problem->a_dtype, &problem->c_dtype)) {
+        const tly_dtype_info *info = tly_dtype_find(facts.dtype);
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "multiply-type",
+                             "%s is %s; f32, f64, bf16 and i8 can be multiplied", options->key,
+                             info != NULL ? info->name : "of a type unknown here");
+    }
+    result->m = problem->m;
+    result->n = problem->n;
+    result->k = problem->k;
+    result->dtype = facts.dtype;
+    memcpy(result->shape, facts.shape, sizeof result->shape);
+    return TLY_OK;
+}
+
+static tly_status open_kernel(job *work, tly_error *error) {
+    tly_context_options options = {0};
+    tly_status status;
+    options.size = sizeof options;
+    options.allocator = tly_counted_allocator(&work->counted);
+    status = tly_context_new(&options, &work->gemm_context, error);
+    if (status == TLY_OK) {
+        status = tly_gemm_open(work->gemm_context, work->options->kernel, &work->adapter, error);
+    }
+    if (status == TLY_OK) {
+        snprintf(work->result->version, sizeof work->result->version, "%s",
+                 tly_gemm_adapter_version(work->adapter));
+        status = tly_gemm_query(work->adapter, &work->problem, &work->profile, error);
+    }
+    if (status == TLY_OK) {
+        tly_panel_describe(&work->profile, work->result->profile, sizeof work->result->profile);
+        status =
+            tly_gemm_prepare(work->adapter, &work->problem, &work->profile, &work->gemm, error);
+    }
+    return status;
+}
+
+/* Packs what came plain into the panel, and counts every byte of it. */
+static tly_status pack_here(job *work, tly_error *error) {
+    const tly_descriptor *descriptor = tly_fetched_descriptor(work->panel_answer);
+    tly_nest *nests = malloc(2 * sizeof *nests);
+    tly_pack_plan *plan = NULL;
+    tly_status status;
+    if (nests == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for nests");
+    }
+    status = tly_descriptor_nest(descriptor, &nests[0], error);
+    if (status == TLY_OK) {
+        status = tly_panel_bind(&work->profile, 2, descriptor->shape, &nests[1], &work->panel_len,
+                                error);
+    }
+    if (status == TLY_OK) {
+        status = tly_pack_plan_new(work->context, &nests[1], &nests[0],
+                                   tly_dtype_bits(descriptor->dtype), NULL, &plan, error);
+    }
+    if (status == TLY_OK &&
+        posix_memalign(&work->packed, work->profile.alignment < 64 ? 64 : work->profile.alignment,
+                       work->panel_len) != 0) {
+        status =
+            tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a panel");
+    }
+    if (status == TLY_OK) {
+        tly_pack_run(plan, work->packed,
+                     (const uint8_t *)tly_fetched_data(work->panel_answer) +
+                         descriptor->byte_offset);
+        work->result->bytes_repacked += tly_pack_dst_len(plan);
+        work->panel = work->packed;
+    }
+    tly_pack_plan_free(plan);
+    free(nests);
+    return status;
+}
+
+/* B in the panel that the kernel wants; packed on this side only if it came otherwise. */
+static tly_status fetch_panel(job *work, tly_error *error) {
+    tly_fetch_layout layout = {0};
+    tly_fetch_request request = {0};
+    const tly_descriptor *descriptor;
+    double started = tly_bench_now();
+    tly_status status;
+    layout.profile = &work->profile;
+    request.size = sizeof request;
+    request.key = work->options->key;
+    request.layouts = &layout;
+    request.num_layouts = work->options->pack_here ? 0 : 1;
+    request.request_flags = TLY_WIRE_ALLOW_TRANSCODE;
+    request.destination = tly_fetch_to_pages;
+    request.destination_user = &work->panel_pages;
+    status = tly_client_fetch(work->client, &request, &work->panel_answer, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    work->result->fetch_seconds = tly_bench_now() - started;
+    work->result->bytes_fetched = tly_fetched_len(work->panel_answer);
+    if (tly_fetched_choice(work->panel_answer) == request.num_layouts) {
+        status = pack_here(work, error);
+    } else {
+        descriptor = tly_fetched_descriptor(work->panel_answer);
+        work->panel =
+            (const uint8_t *)tly_fetched_data(work->panel_answer) + descriptor->byte_offset;
+        work->panel_len = tly_fetched_len(work->panel_answer) - descriptor->byte_offset;
+        status =
+            tly_gemm_accepts(work->gemm, descriptor->private_data, descriptor->private_len, error);
+    }
+    /* Whoever rearranged the fetched bytes in place from here on would fault. */
+    return status == TLY_OK ? tly_fetch_pages_protect(&work->panel_pages, error) : status;
+}
+
+static tly_status run_panel(void *user, uint64_t turn, tly_error *error) {
+    job *work = user;
+    (void)turn;
+    return tly_gemm_run(work->gemm, work->a, work->problem.k, work->panel, work->panel_len, work->c,
+                        work->problem.n, error);
+}
+
+static tly_status run_plain(void *user, uint64_t turn, tly_error *error) {
+    job *work = user;
+    const tly_gemm_problem *p = &work->problem;
+    const tly_descriptor *descriptor = tly_fetched_descriptor(work->plain_answer);
+    (void)turn;
+    return tly_gemm_plain(work->gemm, work->a, p->k,
+                          (const uint8_t *)tly_fetched_data(work->plain_answer) +
+                              descriptor->byte_offset,
+                          p->stored_nk ? p->k : p->n, work->c, p->n, error);
+}
+
+static tly_status multiply(job *work, tly_error *error) {
+    const tly_gemm_problem *p = &work->problem;
+    uint64_t a_len = elements_len(p->a_dtype, p->m, p->k),
+             c_len = elements_len(p->c_dtype, p->m, p->n);
+    if (posix_memalign(&work->a, 64, a_len) != 0 || posix_memalign(&work->c, 64, c_len) != 0) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for A and C");
+    }
+    tly_operand_fill(p->a_dtype, work->a, p->m * p->k, work->options->seed);
+    memset(work->c, 0xFF, c_len); /* NaN, or a number far off: what is not written is seen */
+    return run_panel(work, 0, error);
+}
+
+static tly_status fetch_plain(job *work, tly_error *error) {
+    tly_fetch_layout layout = {.tag = TLY_LAYOUT_ROW_MAJOR};
+    tly_fetch_request request = {0};
+    tly_status status;
+    request.size = sizeof request;
+    request.key = work->options->key;
+    request.layouts = &layout;
+    request.num_layouts = 1;
+    request.request_flags = TLY_WIRE_ALLOW_TRANSCODE;
+    request.destination = tly_fetch_to_pages;
+    request.destination_user = &work->plain_pages;
+    status = tly_client_fetch(work->client, &request, &work->plain_answer, error);
+    if (status == TLY_OK && tly_fetched_choice(work->plain_answer) != 0) {
+        return tly_base_fail(
+            error, TLY_LAYOUT_UNAVAILABLE, TLY_NO_OFFSET, "layout-native",
+            "the server does not give %s in row-major order, which the check needs",
+            work->options->key);
+    }
+    return status;
+}
+
+static tly_status check(job *work, tly_error *error) {
+    const tly_gemm_problem *p = &work->problem;
+    const tly_descriptor *descriptor = tly_fetched_descriptor(work->plain_answer);
+    const uint8_t *b =
+        (const uint8_t *)tly_fetched_data(work->plain_answer) + descriptor->byte_offset;
+    double *reference = malloc(p->m * p->n * sizeof *reference);
+    if (reference == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for the reference");
+    }
+    tly_operand_reference(p->a_dtype, work->a, p->b_dtype, b, p->stored_nk, p->m, p->n, p->k,
+                          reference);
+    work->result->max_relative_error =
+        tly_operand_error(p->c_dtype, work->c, reference, p->m * p->n);
+    free(reference);
+    return TLY_OK;
+}
+
+static tly_status take_times(job *work, tly_error *error) {
+    tly_bench bench = {.context = work->context, .runs = work->options->runs};
+    tly_bench_side sides[] = {{"panel", run_panel, work}, {"plain", run_plain, work}};
+    tly_bench_times times[2];
+    tly_error ignored;
+    tly_status status;
+    work->result->has_plain = run_plain(work, 0, &ignored) == TLY_OK;
+    status = tly_bench_compare(&bench, sides, work->result->has_plain ? 2 : 1, times, error);
+    if (status == TLY_OK) {
+        work->result->has_times = 1;
+        work->result->panel = times[0];
+        if (work->result->has_plain) {
+            work->result->plain = times[1];
+        }
+    }
+    return status;
+}
+
+static tly_status work_through(job *work, tly_error *error) {
+    tly_status status = describe_problem(work, error);
+    if (status == TLY_OK) {
+        status = open_kernel(work, error);
+    }
+    if (status == TLY_OK) {
+        status =
+            tly_client_connect(work->context, work->options->address, NULL, &work->client, error);
+    }
+    if (status == TLY_OK) {
+        status = fetch_panel(work, error);
+    }
+    if (status == TLY_OK) {
+        status = multiply(work, error);
+    }
+    work->result->scratch_bytes = atomic_load(&work->counted.peak);
+    work->result->peak_memory = tly_bench_peak_memory();
+    if (status == TLY_OK) {
+        status = fetch_plain(work, error);
+    }
+    if (status == TLY_OK) {
+        status = check(work, error);
+    }
+    return status == TLY_OK && work->options->runs != 0 ? take_times(work, error) : status;
+}
+
+tly_status tly_multiply(const tly_context *context, const tly_multiply_options *options,
+                        tly_multiply_result *out_result, tly_error *error) {
+    job work = {.context = context, .options = options, .result = out_result};
+    tly_status status;
+    memset(out_result, 0, sizeof *out_result);
+    tly_counted_init(&work.counted);
+    status = work_through(&work, error);
+    tly_gemm_free(work.gemm);
+    tly_gemm_close(work.adapter);
+    tly_context_free(work.gemm_context);
+    tly_fetched_free(work.panel_answer);
+    tly_fetched_free(work.plain_answer);
+    tly_client_free(work.client);
+    tly_fetch_pages_cleanup(&work.panel_pages);
+    tly_fetch_pages_cleanup(&work.plain_pages);
+    free(work.packed);
+    free(work.a);
+    free(work.c);
+    return status;
+}
