@@ -28,6 +28,7 @@ STEPS = {
     "tools": tools.tool_tests,
     "headers": headers.headers,
     "tests": builds.plain,
+    "exports": product.exports,
     "globals": product.globals_,
     "consumer": product.consumer,
     "startup": product.startup,
