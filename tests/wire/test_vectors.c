@@ -385,10 +385,10 @@ static void malformed(void **state) {
         turned += has_put;
     }
     check_vectors_close(&v);
-    print_message(
-        "# malformed: %d judged, 3 of them to be accepted (%d uploads judged as answers); %d on PUT and RDMA are for "
-        "a later version\n",
-        checked, turned, later);
+    print_message("# malformed: %d judged, 3 of them to be accepted (%d uploads judged as "
+                  "answers); %d on PUT and RDMA are for "
+                  "a later version\n",
+                  checked, turned, later);
     assert_int_equal(checked + later, 71);
     assert_int_equal(later, 9);
 }
