@@ -9,6 +9,7 @@
 #include <tilery/dtype.h>
 #include <tilery/export.h>
 #include <tilery/status.h>
+#include <tilery/store.h>
 
 TLY_BEGIN_DECLS
 
@@ -141,6 +142,31 @@ TLY_API tly_status tly_import_skipped(const tly_import *import, uint64_t index,
 TLY_API uint64_t tly_import_num_metadata(const tly_import *import);
 TLY_API tly_status tly_import_metadata(const tly_import *import, uint64_t index,
                                        const char **out_key, const char **out_value);
+
+/* Told after each piece of data. Anything but TLY_OK stops and is returned (TLY_CANCELLED is meant for
+ * it). */
+typedef tly_status (*tly_import_progress)(void *user, uint64_t done_len, uint64_t total_len);
+
+typedef struct tly_import_save_options {
+    size_t size;                  /* sizeof(tly_import_save_options) */
+    uint32_t data_alignment;      /* as in tly_store_writer_options; 0: its default */
+    uint32_t reserved;            /* 0 */
+    tly_import_progress progress; /* may be NULL */
+    void *progress_user;
+} tly_import_save_options;
+
+/* Adds every tensor to a container that is being written, in the order of the file, under its name
+ * and in its layout. Tensors pass through in pieces, so memory does not depend on their size.
+ * `options` may be NULL; data_alignment is not used. Errors: those of tly_import_read, of
+ * tly_store_writer_begin, append and end, and what `progress` returns. */
+TLY_API tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
+                                     const tly_import_save_options *options, tly_error *error);
+
+/* Writes the import as a container: every tensor, and the metadata as strings. The file appears under
+ * `path` only when it is complete. `options` may be NULL. Errors: as tly_import_append and
+ * tly_store_writer_commit. */
+TLY_API tly_status tly_import_save(const tly_import *import, const char *path,
+                                   const tly_import_save_options *options, tly_error *error);
 
 TLY_END_DECLS
 

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An import into a container. */
+#include <string.h>
+
+#include <tilery/store.h>
+#include <tilery/tensor.h>
+
+#include "base/context.h"
+#include "base/error.h"
+#include "store/import/importer.h"
+
+#define ALIGNMENT 64 /* bytes, in the descriptor: what the format asks for at least */
+
+typedef struct target {
+    tly_store_writer *writer;
+    const tly_import_save_options *options;
+    uint64_t done_len;
+    uint64_t total_len;
+} target;
+
+static tly_status put_piece(void *user, const void *bytes, size_t len, tly_error *error) {
+    target *t = user;
+    tly_status status = tly_store_writer_append(t->writer, bytes, len, error);
+    t->done_len += len;
+    if (status == TLY_OK && t->options != NULL && t->options->progress != NULL) {
+        status = t->options->progress(t->options->progress_user, t->done_len, t->total_len);
+        if (status != TLY_OK) {
+            return tly_base_fail(error, status, TLY_NO_OFFSET, "", "the import was stopped");
+        }
+    }
+    return status;
+}
+
+static tly_status check_options(const tly_import_save_options *options, tly_error *error) {
+    if (options != NULL && options->size != sizeof *options) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
+                             "tly_import_save_options.size is %zu, expected %zu", options->size,
+                             sizeof *options);
+    }
+    return TLY_OK;
+}
+
+tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
+                             const tly_import_save_options *options, tly_error *error) {
+    target t = {writer, options, 0, import->total_len};
+    tly_status status = check_options(options, error);
+    for (size_t i = 0; status == TLY_OK && i < import->num_entries; i++) {
+        const tly_import_entry *entry = &import->entries[i];
+        tly_buffer_info buffer = {.byte_size = entry->byte_len, .alignment = ALIGNMENT};
+        tly_descriptor descriptor = {.dtype = entry->dtype,
+                                     .layout = entry->layout,
+                                     .num_buffers = 1,
+                                     .rank = entry->rank,
+                                     .shape = entry->shape,
+                                     .buffers = &buffer};
+        status = tly_store_writer_begin(writer, entry->name, entry->name_len, &descriptor, error);
+        if (status == TLY_OK) {
+            status = tly_import_stream(import, i, put_piece, &t, error);
+        }
+        if (status == TLY_OK) {
+            status = tly_store_writer_end(writer, error);
+        }
+    }
+    return status;
+}
+
+/* The metadata in the writer's form; the caller frees it. */
+static tly_status make_kv(const tly_import *import, tly_kv **out_kv, tly_error *error) {
+    size_t num = import->num_pairs;
+    tly_kv *kv;
+    *out_kv = NULL;
+    if (num == 0) {
+        return TLY_OK;
+    }
+    kv = tly_base_calloc(import->context, num * sizeof *kv, _Alignof(tly_kv));
+    if (kv == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for the metadata");
+    }
+    for (size_t i = 0; i < num; i++) {
+        kv[i].key = import->pairs[i].key;
+        kv[i].key_len = strlen(kv[i].key);
+        kv[i].data = import->pairs[i].value;
+        kv[i].data_len = strlen(import->pairs[i].value);
+        kv[i].type = TLY_KV_STRING;
+    }
+    *out_kv = kv;
+    return TLY_OK;
+}
+
+tly_status tly_import_save(const tly_import *import, const char *path,
+                           const tly_import_save_options *options, tly_error *error) {
+    tly_store_writer_options writer_options = {.size = sizeof writer_options};
+    tly_store_writer *writer = NULL;
+    tly_kv *kv = NULL;
+    tly_status status = check_options(options, error);
+    if (status == TLY_OK) {
+        status = make_kv(import, &kv, error);
+    }
+    if (status == TLY_OK) {
+        writer_options.data_alignment = options != NULL ? options->data_alignment : 0;
+        writer_options.tensor_count = import->num_entries;
+        writer_options.kv = kv;
+        writer_options.num_kv = import->num_pairs;
+        status = tly_store_writer_new(import->context, path, &writer_options, &writer, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_import_append(import, writer, options, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_store_writer_commit(writer, error);
+    }
+    tly_store_writer_free(writer);
+    tly_base_free(import->context, kv, import->num_pairs * sizeof *kv, _Alignof(tly_kv));
+    return status;
+}
