@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decoder: two look-ups by the bits that tell forms apart end in one form or in a short list,
+ * the narrowest form first. The first form whose pattern fits owns the word; its field rules then
+ * accept or refuse it. */
+#include "isa/decode.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include "isa/decode_table.h"
+
+uint32_t tly_isa_length(uint16_t first, uint16_t second) {
+    switch (first & 0xF) {
+    case 0xE:
+        return 6;
+    case 0xF:
+        return 8;
+    case 0x2: /* a compressed block start, unless a compressed SETRET makes it the fused call */
+        return (second & 0xF83F) == 0x5016 ? 4 : 2;
+    default:
+        return (first & 1) != 0 ? 4 : 2;
+    }
+}
+
+int64_t tly_isa_extract(uint64_t word, const tly_isa_field_row *field) {
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < field->num_pieces; i++) {
+        const tly_isa_piece *piece = tly_isa_piece_at(field, i);
+        value |= (word >> piece->insn_lsb & ((UINT64_C(1) << piece->width) - 1))
+                 << piece->value_lsb;
+    }
+    if (field->is_signed) {
+        uint64_t sign = UINT64_C(1) << (field->width - 1);
+        return (int64_t)((value ^ sign) - sign);
+    }
+    return (int64_t)value;
+}
+
+static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
+    return node->first + (uint32_t)(word >> node->shift_a & node->mask_a) +
+           ((uint32_t)(word >> node->shift_b & node->mask_b) << node->width_a);
+}
+
+/* Two look-ups lead to a form or to a list of forms (0x8000 + number). Every word takes the same
+ * steps, so that a mix of words leaves nothing to mispredict. */
+static inline uint32_t child_of(uint64_t word, uint32_t len) {
+    const tly_isa_node *node =
+        &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len / 2 - 1])]];
+    return tly_isa_children[look_up(word, node)];
+}
+
+/* The form that owns a word in any of the releases, by its pattern alone; -1 if there is none. */
+static int32_t find(uint64_t word, uint32_t len, uint32_t releases) {
+    uint32_t child = child_of(word, len);
+    uint16_t single = (uint16_t)child;
+    const uint16_t *forms = &single;
+    uint32_t count = 1;
+    if ((child & 0x8000) != 0) {
+        forms = &tly_isa_leaf_forms[tly_isa_leaves[child & 0x7FFF].first];
+        count = tly_isa_leaves[child & 0x7FFF].count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const tly_isa_form_row *form = tly_isa_form_at(forms[i]);
+        if ((word & form->mask) == form->match && (form->releases & releases) != 0) {
+            return forms[i];
+        }
+    }
+    return -1;
+}
+
+static tly_status refuse_field(uint64_t word, const tly_isa_form_row *form, uint32_t number,
+                               const tly_isa_rule *rule, tly_error *error) {
+    uint64_t value = word >> rule->insn_lsb & ((UINT64_C(1) << rule->width) - 1);
+    return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "isa-field",
+                         "0x%0*llX: %s does not admit %s = %llu", form->bits / 4,
+                         (unsigned long long)word, tly_isa_mnemonic_of(number),
+                         tly_isa_field_name(form, rule->field), (unsigned long long)value);
+}
+
+/* Which rule of its form a word breaks, or NULL. */
+static const tly_isa_rule *broken_rule(uint64_t word, const tly_isa_form_row *form) {
+    const tly_isa_rule *rules = tly_isa_rules_of(form);
+    for (uint32_t i = 0; i < form->num_rules; i++) {
+        uint64_t value = word >> rules[i].insn_lsb & ((UINT64_C(1) << rules[i].width) - 1);
+        if ((rules[i].allowed >> value & 1) == 0) {
+            return &rules[i];
+        }
+    }
+    return NULL;
+}
+
+static tly_status refuse(uint64_t word, uint32_t len, tly_isa_release release, tly_error *error) {
+    const tly_isa_reserved_row *reserved = tly_isa_reserved_find(word, len * 8);
+    int32_t found = find(word, len, 0xFF);
+    const tly_isa_form_row *other = found >= 0 ? tly_isa_form_at((uint32_t)found) : NULL;
+    if (other != NULL && broken_rule(word, other) != NULL) {
+        other = NULL;
+    }
+    if (release == TLY_ISA_0_58_3 && reserved != NULL) {
+        const char *last = NULL;
+        for (int32_t r = TLY_ISA_0_58_2; other != NULL && last == NULL && r >= 0; r--) {
+            last =
+                (other->releases >> r & 1) != 0 ? tly_isa_release_name((tly_isa_release)r) : NULL;
+        }
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "isa-reserved",
+                             "0x%0*llX: %s is reserved for %s in 0.58.3%s%s", (int)len * 2,
+                             (unsigned long long)word, reserved->name, reserved->reason,
+                             last != NULL ? "; last accepted by " : "", last != NULL ? last : "");
+    }
+    if (other != NULL) {
+        uint32_t first = (uint32_t)__builtin_ctz(other->releases);
+        uint32_t last = 31u - (uint32_t)__builtin_clz(other->releases);
+        return tly_base_fail(
+            error, TLY_MALFORMED, TLY_NO_OFFSET, "isa-retired",
+            last < (uint32_t)release ? "0x%0*llX: %s was retired after %s; this is %s"
+                                     : "0x%0*llX: %s came with %s; this is %s",
+            (int)len * 2, (unsigned long long)word, tly_isa_mnemonic_of((uint32_t)found),
+            tly_isa_release_name((tly_isa_release)(last < (uint32_t)release ? last : first)),
+            tly_isa_release_name(release));
+    }
+    return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "isa-unknown",
+                         "0x%0*llX is no instruction of %s", (int)len * 2, (unsigned long long)word,
+                         tly_isa_release_name(release));
+}
+
+static inline uint64_t check_holds(uint64_t word, const tly_isa_check *check) {
+    return check->allowed >> (word >> check->shift & check->mask) & 1;
+}
+
+/* A word that the quick way does not settle: refused, or with many fields or rules. */
+static tly_status decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
+                                tly_isa_insn *out_insn, tly_error *error) {
+    int32_t found = find(word, len, 1u << release);
+    const tly_isa_form_row *form;
+    const tly_isa_rule *broken;
+    if (found < 0) {
+        return refuse(word, len, release, error);
+    }
+    form = tly_isa_form_at((uint32_t)found);
+    broken = broken_rule(word, form);
+    if (broken != NULL) {
+        return refuse_field(word, form, (uint32_t)found, broken, error);
+    }
+    *out_insn = (tly_isa_insn){word, (uint16_t)found, (uint8_t)len, form->num_fields, 0, {0}};
+    for (uint32_t i = 0; i < form->num_fields; i++) {
+        out_insn->fields[i] = tly_isa_extract(word, tly_isa_field_at(form, i));
+    }
+    return TLY_OK;
+}
+
+tly_status tly_isa_decode(uint64_t word, uint32_t len, tly_isa_release release,
+                          tly_isa_insn *out_insn, tly_error *error) {
+    const tly_isa_quick *quick;
+    uint32_t child;
+    uint64_t good;
+
+    if (len - 2 > 6 || (len & 1) != 0 || (uint32_t)release >= TLY_ISA_NUM_RELEASES ||
+        (len != 8 && word >> len * 8 != 0)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "isa-argument",
+                             "a word of %u bytes cannot be decoded", len);
+    }
+    child = child_of(word, len);
+    quick = &tly_isa_quicks[(child & 0x8000) != 0 ? 0 : child];
+    good = (uint64_t)((word & quick->mask) == quick->match) & (uint64_t)(child >> 15 ^ 1) &
+           (quick->releases >> release) & check_holds(word, &quick->checks[0]) &
+           check_holds(word, &quick->checks[1]);
+    if (!good) {
+        return decode_slowly(word, len, release, out_insn, error);
+    }
+    out_insn->word = word;
+    out_insn->form = quick->form;
+    out_insn->len = (uint8_t)len;
+    out_insn->num_fields = quick->num_fields;
+    out_insn->reserved = 0;
+    for (int i = 0; i < TLY_ISA_NUM_SLOTS; i++) {
+        out_insn->fields[i] = (int64_t)(word >> quick->field_shifts[i] & quick->field_masks[i]);
+    }
+    for (int i = TLY_ISA_NUM_SLOTS; i < TLY_ISA_MAX_FIELDS; i++) {
+        out_insn->fields[i] = 0;
+    }
+    for (int i = 0; i < TLY_ISA_NUM_EXTRAS; i++) {
+        const tly_isa_extra *extra = &quick->extras[i];
+        out_insn->fields[extra->field] |=
+            (int64_t)((word >> extra->right & extra->mask) << extra->left);
+    }
+    out_insn->fields[quick->signed_field] =
+        (int64_t)((uint64_t)out_insn->fields[quick->signed_field] << quick->extend) >>
+        quick->extend;
+    return TLY_OK;
+}
+
+tly_status tly_isa_decode_bytes(const void *bytes, size_t available, tly_isa_release release,
+                                tly_isa_insn *out_insn, tly_error *error) {
+    const uint8_t *at = bytes;
+    uint64_t word = 0;
+    uint32_t len = 2;
+    if (available >= 2) {
+        len = tly_isa_length(tly_base_load_u16(at), available >= 4 ? tly_base_load_u16(at + 2) : 0);
+    }
+    if (available < len) {
+        return tly_base_fail(error, TLY_TRUNCATED, available, "isa-truncated",
+                             "an instruction of %u bytes begins where only %zu are left", len,
+                             available);
+    }
+    for (uint32_t i = 0; i < len; i += 2) {
+        word |= (uint64_t)tly_base_load_u16(at + i) << 8 * i;
+    }
+    return tly_isa_decode(word, len, release, out_insn, error);
+}

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Instruction set: C tables for decoder, encoder, assembler and disassembler."""
+
+import re
+
+from . import isa_table as table
+from .common import c_string, head, read_table, require
+from .isa_syntax import KINDS, syntax_bytes
+
+SOURCE = "tables/isa/"
+
+
+def identifiers(forms):
+    """One C name per form: the mnemonic, with what tells forms of one mnemonic apart."""
+    by_mnemonic = {}
+    for form in forms:
+        by_mnemonic.setdefault(form.mnemonic, []).append(form)
+    names = {}
+    for mnemonic, group in by_mnemonic.items():
+        base = re.sub(r"[^A-Z0-9]", "_", mnemonic.upper())
+        for form in group:
+            name = base
+            if len(group) > 1:
+                words = [w for op in form.syntax if op[0] == "literal"
+                         for w in re.findall(r"[A-Z]{2,}|lb\d", op[1])]
+                sources = sum(n.startswith("SrcTile") for n in form.fields)
+                if words:
+                    name += "_" + "_".join(words).upper()
+                elif base.startswith("B_IO"):
+                    name += f"_{sources}S" if sources else ""
+                    name += "_D" if "DstTile" in form.fields else ""
+                elif base == "B_HINT":
+                    name += "_TRACE" if "B/E" in form.fields else ""
+            if not form.releases & table.CURRENT:
+                first = (form.releases & -form.releases).bit_length() - 1
+                name += "_R" + table.RELEASES[first].replace(".", "")
+            require(name not in names.values(), form.table, form.label, f"C name {name} taken")
+            names[id(form)] = name
+    return names
+
+
+class Index:
+    """Two look-ups lead from a word to the short list of forms that can own it, narrowest first.
+    Each look-up takes two runs of bits: the first the same two for all words of a length, the second
+    the two that tell the forms of its bucket apart best."""
+
+    # bits: (first run: shift, width), (second run: shift, width)
+    ROOTS = {16: ((0, 6), (11, 5)), 32: ((0, 7), (12, 3)), 48: ((16, 7), (28, 3)), 64: ((0, 7), (7, 3))}
+    MAX_BITS = 6
+
+    def __init__(self):
+        self.buckets = []   # node numbers
+        self.nodes = []     # (shift, width, shift, width, first child)
+        self.children = []  # leaf numbers
+        self.leaves = []    # lists of candidates
+        self.first = {}     # bits: first bucket
+
+    @staticmethod
+    def key(word, runs):
+        (shift_a, width_a), (shift_b, width_b) = runs
+        return word >> shift_a & (1 << width_a) - 1 | (word >> shift_b & (1 << width_b) - 1) << width_a
+
+    def best_run(self, candidates, bits, other):
+        """The run, fixed in every candidate, that together with `other` separates most of them."""
+        fixed = (1 << bits) - 1
+        for mask, _, _, _ in candidates:
+            fixed &= mask
+        best = (0, 0, 0)
+        for width in range(1, self.MAX_BITS + 1):
+            span = (1 << width) - 1
+            for shift in range(0, bits - width + 1):
+                if fixed >> shift & span == span:
+                    distinct = len({self.key(c[1], (other, (shift, width))) for c in candidates})
+                    best = max(best, (distinct, -width, -shift))
+        return -best[2], -best[1]
+
+    def add(self, candidates, bits):
+        runs = self.ROOTS[bits]
+        span = sum(((1 << width) - 1) << shift for shift, width in runs)
+        buckets = {}
+        for c in candidates:
+            free = span & ~c[0]
+            sub = free
+            while True:  # every value of the bits that this form leaves open
+                buckets.setdefault(self.key(c[1] & span | sub, runs), []).append(c)
+                if sub == 0:
+                    break
+                sub = (sub - 1) & free
+        self.first[bits] = len(self.buckets)
+        for key in range(1 << (runs[0][1] + runs[1][1])):
+            bucket = buckets.get(key, [])
+            first_run, second_run = (0, 0), (0, 0)
+            if len(bucket) > 1:
+                first_run = self.best_run(bucket, bits, (0, 0))
+                second_run = self.best_run(bucket, bits, first_run)
+            self.buckets.append(self.node(bucket, first_run, second_run))
+
+    def node(self, bucket, first_run, second_run):
+        """Number of the node; equal ones are kept once."""
+        children = [self.leaf([c for c in bucket if self.key(c[1], (first_run, second_run)) == value])
+                    for value in range(1 << (first_run[1] + second_run[1]))]
+        for number, (*runs, first) in enumerate(self.nodes):
+            if tuple(runs) == (*first_run, *second_run) \
+                    and self.children[first:first + len(children)] == children:
+                return number
+        self.nodes.append((*first_run, *second_run, len(self.children)))
+        self.children += children
+        return len(self.nodes) - 1
+
+    def leaf(self, candidates):
+        if candidates not in self.leaves:
+            self.leaves.append(candidates)
+        return self.leaves.index(candidates)
+
+
+def mnemonic_order(forms):
+    return sorted({form.mnemonic for form in forms})
+
+
+def outputs(root):
+    if not (root / "tables/isa").is_dir():
+        return {}
+    forms = table.read_forms(root)
+    retired = table.read_retired(root)
+    reserved = table.read_reserved(root)
+    every = forms + retired
+    table.check_overlaps(root, every)
+    tileops = table.read_tileops(root)
+    names = read_table(root, "isa/names.toml")
+    ids = identifiers(every)
+    return {
+        "src/isa/forms.h": forms_header(every, ids),
+        "src/isa/forms_table.h": forms_table(every, ids, reserved),
+        "src/isa/decode_table.h": decode_table(every),
+        "src/isa/tileops_table.h": tileops_table(tileops, names),
+        "src/isa/names_table.h": names_table(names),
+    }
+
+
+def forms_header(forms, ids):
+    out = [head(SOURCE), "#ifndef TLY_ISA_FORMS_H\n#define TLY_ISA_FORMS_H\n\n"
+           "/* Numbers of the instruction forms; those of earlier releases come last. */\n"
+           "enum tly_isa_form_number {\n"]
+    for number, form in enumerate(forms):
+        out.append(f"    TLY_FORM_{ids[id(form)]} = {number},\n")
+    out.append(f"    TLY_NUM_FORMS = {len(forms)}\n}};\n\n"
+               "/* Kinds of operands in assembly text (tools/tlygen/isa_syntax.py). */\n"
+               "enum tly_isa_operand_kind {\n")
+    for number, (kind, (_, _, what)) in enumerate(KINDS.items()):
+        out.append(f"    TLY_KIND_{kind.upper()} = {number}, /* {what} */\n")
+    out.append("};\n\n#endif\n")
+    return "".join(out)
+
+
+def forms_table(forms, ids, reserved):
+    out = [head(SOURCE)]
+    mnemonics = mnemonic_order(forms)
+    groups = sorted({form.group for form in forms})
+    handlers = sorted({form.handler for form in forms})
+    field_names = sorted({name for form in forms for name in form.fields})
+
+    def strings(name, items):
+        out.append(f"static const char *const {name}[] = {{\n")
+        out.extend(f"    {c_string(item)},\n" for item in items)
+        out.append("};\n\n")
+
+    strings("tly_isa_mnemonics", mnemonics)
+    strings("tly_isa_groups", groups)
+    strings("tly_isa_handlers", handlers)
+    strings("tly_isa_field_names", field_names)
+
+    pieces, fields, rules, syntax = [], [], [], []
+    rows = []
+    for form in forms:
+        first_field, first_rule = len(fields), len(rules)
+        for name, field in form.fields.items():
+            fields.append((field_names.index(name), field.width, int(field.signed),
+                           len(field.pieces), len(pieces)))
+            pieces += [(lsb, width, low) for lsb, width, low in field.pieces]
+        for position, name in enumerate(form.fields):
+            if name in form.allowed:
+                lsb, width, _ = form.fields[name].pieces[0]
+                bitmap = sum(1 << value for value in form.allowed[name])
+                rules.append((lsb, width, position, bitmap))
+        program = syntax_bytes(form)
+        rows.append((form, first_field, first_rule, len(rules) - first_rule, len(syntax)))
+        syntax += program
+
+    out.append("static const tly_isa_piece tly_isa_pieces[] = {\n")
+    out.extend(f"    {{{a}, {b}, {c}}},\n" for a, b, c in pieces)
+    out.append("};\n\nstatic const tly_isa_field_row tly_isa_fields[] = {\n")
+    out.extend(f"    {{{n}, {p}, {w}, {s}, {k}}},\n" for n, w, s, k, p in fields)
+    out.append("};\n\nstatic const tly_isa_rule tly_isa_rules[] = {\n")
+    out.extend(f"    {{UINT64_C(0x{bitmap:016X}), {lsb}, {width}, {position}}},\n"
+               for lsb, width, position, bitmap in rules)
+    out.append("};\n\nstatic const uint8_t tly_isa_syntax[] = {")
+    for at in range(0, len(syntax), 16):
+        out.append("\n    " + " ".join(f"{b}," for b in syntax[at:at + 16]))
+    out.append("\n};\n\nstatic const tly_isa_form_row tly_isa_forms[] = {\n")
+    for form, first_field, first_rule, num_rules, at in rows:
+        out.append(
+            f"    {{UINT64_C(0x{form.mask:X}), UINT64_C(0x{form.match:X}), {at}, "
+            f"{mnemonics.index(form.mnemonic)}, {first_field}, {first_rule}, "
+            f"{len(form.fields)}, {num_rules}, {form.bits}, "
+            f"{'TLY_ISA_COMMAND' if form.surface == 'command' else 'TLY_ISA_SCALAR'}, "
+            f"0x{form.releases:X}, {groups.index(form.group)}, {handlers.index(form.handler)}, "
+            f"{c_string(form.reference)}, {c_string(form.memory)}, "
+            f"{c_string(form.syntax_text)}}},\n")
+    out.append("};\n\n/* Forms of each mnemonic, in the order of tly_isa_mnemonics. */\n"
+               "static const uint16_t tly_isa_mnemonic_first[] = {")
+    order, first = [], []
+    for mnemonic in mnemonics:
+        first.append(len(order))
+        order += [i for i, form in enumerate(forms) if form.mnemonic == mnemonic]
+    first.append(len(order))
+    for at in range(0, len(first), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in first[at:at + 16]))
+    out.append("\n};\nstatic const uint16_t tly_isa_mnemonic_forms[] = {")
+    for at in range(0, len(order), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in order[at:at + 16]))
+    out.append("\n};\n\nstatic const tly_isa_reserved_row tly_isa_reserved[] = {\n")
+    for name, bits, mask, match, why in reserved:
+        out.append(f"    {{UINT64_C(0x{mask:X}), UINT64_C(0x{match:X}), {bits}, "
+                   f"{c_string(name)}, {c_string(why)}}},\n")
+    out.append("};\n")
+    return "".join(out)
+
+
+NUM_SLOTS = 6   # fields that the decoder takes apart without a loop
+NUM_EXTRAS = 2  # further pieces of split fields
+NUM_CHECKS = 2  # field rules that it checks without a loop
+
+
+def slots(form):
+    """The decoder's program for the fields of a form: the lowest piece of each, up to two further
+    pieces, one sign. A form that needs more is left to a loop."""
+    simple, extras, sign = [], [], (0, 0)
+    for index, field in enumerate(form.fields.values()):
+        pieces = sorted(field.pieces, key=lambda p: p[2])
+        if pieces[0][2] == 0:
+            simple.append((pieces[0][0], pieces[0][1]))
+            pieces = pieces[1:]
+        else:
+            simple.append((0, 0))
+        extras += [(index, lsb, width, low) for lsb, width, low in pieces]
+        if field.signed:
+            more_signs = sign != (0, 0)
+            sign = (index, 64 - field.width)
+            if more_signs:
+                return None
+    if len(simple) > NUM_SLOTS or len(extras) > NUM_EXTRAS:
+        return None
+    simple += [(0, 0)] * (NUM_SLOTS - len(simple))
+    extras += [(0, 0, 0, 0)] * (NUM_EXTRAS - len(extras))
+    return (", ".join(f"0x{(1 << width) - 1:X}" for _, width in simple),
+            ", ".join(str(lsb) for lsb, _ in simple),
+            ", ".join(f"{{0x{(1 << width) - 1:X}, {lsb}, {low}, {index}}}"
+                      for index, lsb, width, low in extras), *sign)
+
+
+def checks(form):
+    out = []
+    for name in form.fields:
+        if name in form.allowed:
+            lsb, width, _ = form.fields[name].pieces[0]
+            out.append(f"{{UINT64_C(0x{sum(1 << v for v in form.allowed[name]):X}), {lsb}, "
+                       f"{(1 << width) - 1}}}")
+    if len(out) > NUM_CHECKS:
+        return None
+    return ", ".join(out + ["{UINT64_C(1), 0, 0}"] * (NUM_CHECKS - len(out)))
+
+
+def quick_row(form, number):
+    form_slots, form_checks = slots(form), checks(form)
+    if form_slots is None or form_checks is None:
+        return f"    {{.form = {number}, .releases = 0}},\n"
+    masks, shifts, extras, sign_field, extend = form_slots
+    return (f"    {{UINT64_C(0x{form.mask:X}), UINT64_C(0x{form.match:X}), {{{form_checks}}}, "
+            f"{{{masks}}}, {{{extras}}}, {{{shifts}}}, {sign_field}, {extend}, {number}, "
+            f"0x{form.releases:X}, {len(form.fields)}}},\n")
+
+
+def decode_table(forms):
+    index = Index()
+    for bits in (16, 32, 48, 64):
+        candidates = [(f.mask, f.match, number, f.releases) for number, f in enumerate(forms)
+                      if f.bits == bits]
+        candidates.sort(key=lambda c: (forms[c[2]].surface != "command",
+                                       -forms[c[2]].fixed_bits, c[2]))
+        index.add(candidates, bits)
+
+    out = [head(SOURCE),
+           "/* First look-up: two runs of bits of the word, by its length, and the first bucket. */\n"
+           "static const tly_isa_node tly_isa_roots[4] = {\n"]
+    for bits, ((shift_a, width_a), (shift_b, width_b)) in Index.ROOTS.items():
+        out.append(f"    {{{index.first[bits]}, {(1 << width_a) - 1}, {(1 << width_b) - 1}, "
+                   f"{shift_a}, {shift_b}, {width_a}}},\n")
+    out.append("};\n\nstatic const uint16_t tly_isa_buckets[] = {")
+    for at in range(0, len(index.buckets), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in index.buckets[at:at + 16]))
+    out.append("\n};\n\n/* Second look-up. */\nstatic const tly_isa_node tly_isa_nodes[] = {\n")
+    out.extend(f"    {{{first}, {(1 << width_a) - 1}, {(1 << width_b) - 1}, {shift_a}, {shift_b}, "
+               f"{width_a}}},\n" for shift_a, width_a, shift_b, width_b, first in index.nodes)
+
+    # A child is a form where its leaf is one form, else 0x8000 + leaf.
+    out.append("};\n\n/* A form, or 0x8000 + the number of a list. */\n"
+               "static const uint16_t tly_isa_children[] = {")
+    children = [index.leaves[leaf][0][2] if len(index.leaves[leaf]) == 1 else 0x8000 + leaf
+                for leaf in index.children]
+    for at in range(0, len(children), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in children[at:at + 16]))
+    spans, flat = [], []
+    for leaf in index.leaves:
+        spans.append((len(flat), len(leaf)))
+        flat += [c[2] for c in leaf]
+    out.append("\n};\n\nstatic const tly_isa_leaf tly_isa_leaves[] = {\n")
+    out.extend(f"    {{{first}, {count}}},\n" for first, count in spans)
+    out.append("};\n\n/* Forms of the lists, narrowest first. */\n"
+               "static const uint16_t tly_isa_leaf_forms[] = {")
+    for at in range(0, len(flat), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in flat[at:at + 16]))
+    out.append("\n};\n\nstatic const tly_isa_quick tly_isa_quicks[] = {\n")
+    out.extend(quick_row(form, number) for number, form in enumerate(forms))
+    out.append("};\n")
+    return "".join(out)
+
+
+def tileops_table(rows, names):
+    out = [head(SOURCE), "static const tly_isa_tileop tly_isa_tileops[] = {\n"]
+    codes = {name: value[0] for name, value in names["dtypes"].items()}
+    for row in rows:
+        label = f"line {row['line']}"
+        types = row["dtypes"].split(";")[0].split()
+        require(all(t in codes for t in types), "isa/tileops.isa", label, "unknown element type")
+        mask = sum(1 << codes[t] for t in types)
+        mode = 0xFF if row["mode"] is None else row["mode"]
+        out.append(f"    {{{c_string(row['name'])}, {c_string(row['engine'])}, "
+                   f"{c_string(row['carrier'])}, 0x{mask:08X}, {mode}, {row['function']}, "
+                   f"{c_string(row['operands'])}, {c_string(row['attributes'])}, "
+                   f"{c_string(row['pad'])}, {c_string(row['klass'])}}},\n")
+    out.append("};\n\n/* Operation of BSTART.TEPL plus one, by mode * 32 + function; 0: none. */\n"
+               "static const uint8_t tly_isa_tepl[128] = {\n")
+    for number, row in enumerate(rows):
+        if row["mode"] is not None:
+            out.append(f"    [{row['mode'] * 32 + row['function']}] = {number + 1},\n")
+    out.append("};\n")
+    return "".join(out)
+
+
+def names_table(names):
+    out = [head(SOURCE)]
+
+    def codes(symbol, items):
+        out.append(f"static const tly_isa_name {symbol}[] = {{\n")
+        out.extend(f"    {{{c_string(name)}, {value}}},\n" for name, value in items)
+        out.append("};\n\n")
+
+    out.append("static const char *const tly_isa_registers[24] = {\n    ")
+    out.append(", ".join(c_string(name) for name in names["registers"]) + ",\n};\n\n")
+    codes("tly_isa_dtype_names", [(n, v[0]) for n, v in names["dtypes"].items()])
+    out.append("static const uint8_t tly_isa_dtype_bits_of[32] = {\n")
+    out.extend(f"    [{v[0]}] = {v[1]},\n" for v in names["dtypes"].values())
+    out.append("};\n\n")
+    for symbol, key in (("layout", "layouts"), ("pad", "pads"), ("size", "sizes"),
+                        ("pe_mode", "pe_modes"), ("float_type", "float_types"),
+                        ("integer_type", "integer_types"), ("transfer", "transfers"),
+                        ("system_register", "system_registers"),
+                        ("context_register", "context_registers")):
+        values = list(names[key].values())
+        require(len(set(values)) == len(values), "isa/names.toml", key, "two names for one code")
+        codes(f"tly_isa_{symbol}_names", names[key].items())
+    require([r["release"] for r in names["releases"]] == table.RELEASES, "isa/names.toml",
+            "releases", f"must be {', '.join(table.RELEASES)}")
+    out.append("static const tly_isa_identity tly_isa_identities[] = {\n")
+    for row in names["releases"]:
+        out.append(f"    {{{c_string(row['release'])}, {c_string(row['encoding_abi'])}, "
+                   f"{c_string(row['projection'])}}},\n")
+    out.append("};\n")
+    return "".join(out)
