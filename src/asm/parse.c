@@ -511,10 +511,18 @@ tly_status tly_asm_parse(tly_asm_reader *r, const tly_asm_env *env, tly_asm_pars
                 r->at = a.r.at;
                 return TLY_OK;
             }
+            if (status == TLY_OK && best.message[0] != '\0') {
+                uint32_t last = 31u - (uint32_t)__builtin_clz(a.form->releases);
+                return tly_base_fail(error, TLY_MALFORMED, best.offset, "asm-release",
+                                     "%.300s (%s takes this line, %s does not)", best.message,
+                                     tly_isa_release_name((tly_isa_release)last),
+                                     tly_isa_release_name(env->release));
+            }
             if (status == TLY_OK) {
                 return other_release(forms[i], env->release, start, error);
             }
-            if (current && local.offset != TLY_NO_OFFSET && local.offset >= furthest) {
+            if (current && local.offset != TLY_NO_OFFSET &&
+                (best.message[0] == '\0' || local.offset > furthest)) {
                 furthest = (size_t)local.offset;
                 best = local;
             }
