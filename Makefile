@@ -17,7 +17,7 @@ $(BUILD)/build.ninja:
 	@meson setup $(BUILD) $(MESON_FLAGS) >$(BUILD)/configure.log 2>&1 || { cat $(BUILD)/configure.log; exit 1; }
 
 demo: all
-	@$(SETUP) build demo
+	@$(SETUP) demo || echo "demo: going on without npm; a generated model will stand in"
 	@python3 tools/demo/demo.py $(BUILD)
 
 check:

@@ -11,12 +11,27 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'import ls bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls serve get multiply bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
     import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
     import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy' -- "$word")); return ;;
+    serve:--listen) :; return ;;
+    serve:--max-connections) :; return ;;
+    serve:--pack-limit) :; return ;;
+    serve:--idle-timeout) :; return ;;
+    get:-o|get:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    get:-l|get:--layout) :; return ;;
+    get:-k|get:--kernel) :; return ;;
+    get:--m) :; return ;;
+    get:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
+    get:--save-profile) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    multiply:-k|multiply:--kernel) :; return ;;
+    multiply:--m) :; return ;;
+    multiply:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
+    multiply:--runs) :; return ;;
+    multiply:--seed) :; return ;;
     bench:--filter) :; return ;;
     bench:--runs) :; return ;;
     esac
@@ -24,6 +39,9 @@ _tilery() {
         case "$command" in
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --idle-timeout --json -h --help' -- "$word")) ;;
+        get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
+        multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac
@@ -32,7 +50,8 @@ _tilery() {
     case "$command" in
     import) COMPREPLY=($(compgen -f -- "$word")) ;;
     ls) COMPREPLY=($(compgen -f -- "$word")) ;;
-    help) COMPREPLY=($(compgen -W 'import ls bench help' -- "$word")) ;;
+    serve) COMPREPLY=($(compgen -f -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls serve get multiply bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

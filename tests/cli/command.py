@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running the built command from tests."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -52,3 +53,35 @@ class CommandTest(unittest.TestCase):
 
     def files(self):
         return sorted(p.name for p in self.folder.iterdir())
+
+
+class Server:
+    """A server for the time of a `with`. `stats` is there afterwards."""
+
+    def __init__(self, *files, listen, options=()):
+        self.args = [TILERY, "serve", *files, "--json", *options]
+        for address in [listen] if isinstance(listen, str) else listen:
+            self.args += ["--listen", address]
+        self.stats = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise AssertionError("the server did not start: " + self.process.stderr.read())
+        self.hello = json.loads(line)
+        self.address = self.hello["addresses"][0]
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.process.terminate()
+        try:
+            out, err = self.process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, err = self.process.communicate()
+        if kind is None:
+            if self.process.returncode != 0:
+                raise AssertionError(f"the server ended with {self.process.returncode}: {err}")
+            self.stats = json.loads(out)

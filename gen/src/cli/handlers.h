@@ -2,5 +2,8 @@
 /* Made by tools/generate.py from tables/options.toml: do not edit. */
 tly_status tly_cli_run_import(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_get(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_multiply(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_help(tly_cli *cli, tly_error *error);

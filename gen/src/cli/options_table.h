@@ -17,6 +17,40 @@ enum {
 };
 
 enum {
+    TLY_CLI_SERVE_LISTEN = 0,
+    TLY_CLI_SERVE_MAX_CONNECTIONS = 1,
+    TLY_CLI_SERVE_PACK_LIMIT = 2,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 3,
+    TLY_CLI_SERVE_JSON = 4,
+    TLY_CLI_SERVE_HELP = 5,
+};
+
+enum {
+    TLY_CLI_GET_OUTPUT = 0,
+    TLY_CLI_GET_LAYOUT = 1,
+    TLY_CLI_GET_KERNEL = 2,
+    TLY_CLI_GET_M = 3,
+    TLY_CLI_GET_STORED = 4,
+    TLY_CLI_GET_RAW = 5,
+    TLY_CLI_GET_SAVE_PROFILE = 6,
+    TLY_CLI_GET_LIST_LAYOUTS = 7,
+    TLY_CLI_GET_JSON = 8,
+    TLY_CLI_GET_HELP = 9,
+};
+
+enum {
+    TLY_CLI_MULTIPLY_KERNEL = 0,
+    TLY_CLI_MULTIPLY_M = 1,
+    TLY_CLI_MULTIPLY_STORED = 2,
+    TLY_CLI_MULTIPLY_PACK_HERE = 3,
+    TLY_CLI_MULTIPLY_RUNS = 4,
+    TLY_CLI_MULTIPLY_SEED = 5,
+    TLY_CLI_MULTIPLY_LIST_KERNELS = 6,
+    TLY_CLI_MULTIPLY_JSON = 7,
+    TLY_CLI_MULTIPLY_HELP = 8,
+};
+
+enum {
     TLY_CLI_BENCH_FILTER = 0,
     TLY_CLI_BENCH_JSON = 1,
     TLY_CLI_BENCH_LIST = 2,
@@ -44,6 +78,44 @@ static const tly_cli_option import_options[] = {
 static const tly_cli_option ls_options[] = {
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"verify", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option serve_options[] = {
+    {"listen", 0, TLY_CLI_ADDRESS, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
+    {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
+    {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const get_stored_choices[] = {"kn", "nk", NULL};
+
+static const tly_cli_option get_options[] = {
+    {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"layout", 'l', TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"kernel", 'k', TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"m", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1048576), NULL},
+    {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), get_stored_choices},
+    {"raw", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"save-profile", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"list-layouts", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const multiply_stored_choices[] = {"kn", "nk", NULL};
+
+static const tly_cli_option multiply_options[] = {
+    {"kernel", 'k', TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"m", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1048576), NULL},
+    {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), multiply_stored_choices},
+    {"pack-here", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"runs", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1001), NULL},
+    {"seed", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(18446744073709551615), NULL},
+    {"list-kernels", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
@@ -100,6 +172,102 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
+    {"serve", tly_cli_run_serve, serve_options, 6, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
+    "Usage: tilery serve [OPTION]... FILE... --listen ADDRESS\n"
+    "\n"
+    "Serves the tensors of the containers under their names until it is interrupted\n"
+    "(SIGINT, SIGTERM). A client says which layouts it can use; a packed one is made\n"
+    "on the fly. When connections are taken, a line on standard output says so.\n"
+    "\n"
+    "There is no access control yet: a Unix socket is open to its owner only, and\n"
+    "TCP is refused for anything but a loopback address.\n"
+    "\n"
+    "Options:\n"
+    "      --listen ADDRESS      where to take connections: unix:/PATH or\n"
+    "                            tcp:127.0.0.1:PORT; port 0 takes a free one; always\n"
+    "                            needed; may be repeated\n"
+    "      --max-connections N   turn away clients beyond that many (default: 64)\n"
+    "      --pack-limit BYTES    largest tensor that is packed; a larger one is\n"
+    "                            served as it is kept (default: 4294967296)\n"
+    "      --idle-timeout SECONDS\n"
+    "                            close connections on which nothing was asked for so\n"
+    "                            long (default: 300)\n"
+    "      --json                print one JSON object a line: when listening, and\n"
+    "                            counts when stopped\n"
+    "  -h, --help                print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Serve on a Unix socket:\n"
+    "    tilery serve model.hrry --listen unix:/tmp/tilery.sock\n"},
+    {"get", tly_cli_run_get, get_options, 10, 0, 2, "tilery get [OPTION]... ADDRESS KEY -o FILE",
+    "Usage: tilery get [OPTION]... ADDRESS KEY -o FILE\n"
+    "\n"
+    "Fetches the tensor KEY from the server at ADDRESS and writes it to FILE, a\n"
+    "container with that one tensor, or its bare bytes with --raw. FILE appears\n"
+    "whole or not at all.\n"
+    "\n"
+    "Layouts are tried in the order given. LAYOUT is one of --list-layouts, the path\n"
+    "of a file with a panel profile, or auto: then the kernel libraries on this\n"
+    "machine say which panels they want for a product with M rows, and the one that\n"
+    "is served is named. Without --layout, or with native, the tensor comes as the\n"
+    "server keeps it. When none of the layouts can be had, nothing is written and\n"
+    "the exit code is 6.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output FILE         the file to write; always needed; - is standard\n"
+    "                            output, with --raw\n"
+    "  -l, --layout LAYOUT       a layout to ask for, most wanted first; may be\n"
+    "                            repeated\n"
+    "  -k, --kernel NAME         with auto, ask only this kernel library (tilery\n"
+    "                            multiply --list-kernels)\n"
+    "      --m M                 with auto, rows of the matrix that is to be\n"
+    "                            multiplied by this one (default: 8)\n"
+    "      --stored ORDER        how the axes of the matrix stand, where a panel is\n"
+    "                            asked for by name or auto: K x N or N x K: kn, nk\n"
+    "                            (default: kn)\n"
+    "      --raw                 write the bytes of the data alone, without a\n"
+    "                            container\n"
+    "      --save-profile PROFILE\n"
+    "                            also write the profile of the panel that came, to\n"
+    "                            be given to --layout later\n"
+    "      --list-layouts        print the layouts that have names, and fetch\n"
+    "                            nothing\n"
+    "      --json                print what came as JSON\n"
+    "  -h, --help                print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A matrix stored N x K, as oneDNN wants it:\n"
+    "    tilery get unix:/tmp/tilery.sock w -l ba16a64b --stored nk -o w.hrry\n"},
+    {"multiply", tly_cli_run_multiply, multiply_options, 9, 0, 2, "tilery multiply [OPTION]... ADDRESS KEY",
+    "Usage: tilery multiply [OPTION]... ADDRESS KEY\n"
+    "\n"
+    "Asks a kernel library which panel layout it wants, fetches the matrix KEY from\n"
+    "the server in exactly that layout, and multiplies a random matrix of M rows by\n"
+    "it, straight from the fetched buffer, which is write-protected meanwhile. Then\n"
+    "the matrix is fetched plain, the product is compared with one in double\n"
+    "precision, and a call on the panel is timed against the library's own call on\n"
+    "the plain matrix, on one thread, interleaved.\n"
+    "\n"
+    "A kernel that wants no panel for this product ends with exit code 6, a product\n"
+    "that is off by more than 1e-4 of its largest value with 1.\n"
+    "\n"
+    "Options:\n"
+    "  -k, --kernel NAME   the kernel library, one of --list-kernels (default: own)\n"
+    "      --m M           rows of the matrix that is multiplied by KEY (default: 8)\n"
+    "      --stored ORDER  how the axes of KEY stand: K x N or N x K: kn, nk\n"
+    "                      (default: kn)\n"
+    "      --pack-here     fetch the matrix as it is kept and pack it on this side,\n"
+    "                      as one would without Tilery\n"
+    "      --runs N        samples of each time; 0 takes none (default: 15)\n"
+    "      --seed S        seed of the random values (default: 1)\n"
+    "      --list-kernels  print the kernel libraries that are found here, and fetch\n"
+    "                      nothing\n"
+    "      --json          print the result as JSON\n"
+    "  -h, --help          print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A matrix stored N x K, with oneDNN:\n"
+    "    tilery multiply unix:/tmp/tilery.sock w --kernel onednn --stored nk\n"},
     {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
@@ -148,10 +316,13 @@ const char tly_cli_help[] =
     "they are used.\n"
     "\n"
     "Commands:\n"
-    "  import  put the tensors of other files into a container\n"
-    "  ls      list the tensors of a file\n"
-    "  bench   measure, each figure against a reference\n"
-    "  help    explain a command\n"
+    "  import    put the tensors of other files into a container\n"
+    "  ls        list the tensors of a file\n"
+    "  serve     hand out tensors of containers, packed on the fly\n"
+    "  get       fetch a tensor in the layout that is wanted\n"
+    "  multiply  try a kernel on a served matrix\n"
+    "  bench     measure, each figure against a reference\n"
+    "  help      explain a command\n"
     "\n"
     "`tilery COMMAND --help` explains a command and its options.\n"
     "\n"

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery get: fetches one tensor in the layout that is wanted, into a file. */
+#include <string.h>
+
+#include <tilery/net.h>
+#include <tilery/store.h>
+#include <tilery/wire.h>
+
+#include "base/error.h"
+#include "cli/bench.h"
+#include "cli/cli.h"
+#include "cli/describe.h"
+#include "cli/fetch.h"
+#include "cli/handlers.h"
+#include "cli/layouts.h"
+#include "cli/options_table.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+
+#define DEFAULT_M 8
+
+typedef struct get_job {
+    tly_cli *cli;
+    const char *address;
+    const char *key;
+    const char *output;
+    tly_layouts layouts;
+    tly_fetched *fetched;
+    tly_progress progress;
+    double seconds;
+} get_job;
+
+/* What the kernel libraries of this machine want for a product with this matrix. */
+static tly_status ask_kernels(get_job *job, const tly_context *context, int stored_nk,
+                              tly_error *error) {
+    const tly_cli *cli = job->cli;
+    tly_tensor_facts facts;
+    tly_status status = tly_fetch_facts(context, job->address, job->key, &facts, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    return tly_layouts_add_auto(&job->layouts, context, &facts, stored_nk,
+                                tly_cli_number(cli, TLY_CLI_GET_M, DEFAULT_M),
+                                tly_cli_value(cli, TLY_CLI_GET_KERNEL, NULL), error);
+}
+
+static tly_status read_layouts(get_job *job, const tly_context *context, tly_error *error) {
+    const tly_cli *cli = job->cli;
+    int transposed = strcmp(tly_cli_value(cli, TLY_CLI_GET_STORED, "kn"), "nk") == 0;
+    tly_status status = TLY_OK;
+    tly_layouts_init(&job->layouts);
+    for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
+        if (cli->repeats[i].option != TLY_CLI_GET_LAYOUT) {
+            continue;
+        }
+        if (strcmp(cli->repeats[i].value, "auto") == 0) {
+            status = ask_kernels(job, context, transposed, error);
+            if (status == TLY_NO_PANEL && cli->num_repeats > 1) {
+                status = TLY_OK; /* what else was asked for counts */
+            }
+        } else {
+            status = tly_layouts_add(&job->layouts, cli->repeats[i].value, transposed, error);
+        }
+    }
+    return status;
+}
+
+static int show_progress(void *user, uint64_t done, uint64_t total) {
+    get_job *job = user;
+    job->progress.total = total;
+    tly_progress_update(&job->progress, done);
+    return 0;
+}
+
+static tly_status fetch(get_job *job, const tly_context *context, tly_error *error) {
+    tly_fetch_request request = {0};
+    tly_client *client;
+    double started = tly_bench_now();
+    tly_status status = tly_client_connect(context, job->address, NULL, &client, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    request.size = sizeof request;
+    request.key = job->key;
+    request.layouts = job->layouts.entries;
+    request.num_layouts = job->layouts.num;
+    request.request_flags = job->layouts.num != 0 ? TLY_WIRE_ALLOW_TRANSCODE : 0;
+    request.progress = show_progress;
+    request.progress_user = job;
+    tly_progress_init(&job->progress, "get", 0);
+    status = tly_client_fetch(client, &request, &job->fetched, error);
+    tly_progress_finish(&job->progress);
+    tly_client_free(client);
+    job->seconds = tly_bench_now() - started;
+    if (status == TLY_OK && tly_fetched_choice(job->fetched) == job->layouts.num &&
+        !tly_layouts_takes_native(&job->layouts)) {
+        char layout[320];
+        return tly_base_fail(
+            error, TLY_LAYOUT_UNAVAILABLE, TLY_NO_OFFSET, "layout-native",
+            "the server has %s only as %s, in none of the layouts asked for; add "
+            "--layout native to take that",
+            job->key,
+            tly_describe_layout(layout, sizeof layout, tly_fetched_descriptor(job->fetched)));
+    }
+    return status;
+}
+
+static tly_status write_raw(get_job *job, tly_error *error) {
+    tly_output output;
+    tly_status status = tly_output_init(&output, job->output, error);
+    if (status == TLY_OK) {
+        status = tly_output_write(&output, tly_fetched_data(job->fetched),
+                                  tly_fetched_len(job->fetched), error);
+        if (status == TLY_OK) {
+            status = tly_output_commit(&output, error);
+        }
+        tly_output_cleanup(&output);
+    }
+    return status;
+}
+
+/* The data of all buffers stands back to back, as the writer takes it. */
+static tly_status write_container(get_job *job, const tly_context *context, tly_error *error) {
+    tly_store_writer *writer;
+    tly_status status = tly_store_writer_new(context, job->output, NULL, &writer, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = tly_store_writer_begin(writer, job->key, strlen(job->key),
+                                    tly_fetched_descriptor(job->fetched), error);
+    if (status == TLY_OK) {
+        status = tly_store_writer_append(writer, tly_fetched_data(job->fetched),
+                                         tly_fetched_len(job->fetched), error);
+    }
+    if (status == TLY_OK) {
+        status = tly_store_writer_end(writer, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_store_writer_commit(writer, error);
+    }
+    tly_store_writer_free(writer);
+    return status;
+}
+
+static tly_status write_profile(get_job *job, const char *path, tly_error *error) {
+    tly_panel_profile profile;
+    const tly_descriptor *descriptor = tly_fetched_descriptor(job->fetched);
+    tly_output output;
+    tly_status status;
+    if (!tly_describe_panel(descriptor, &profile)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-profile",
+                             "--save-profile needs a panel, and the tensor came without one");
+    }
+    status = tly_output_init(&output, path, error);
+    if (status == TLY_OK) {
+        status =
+            tly_output_write(&output, descriptor->private_data, descriptor->private_len, error);
+        if (status == TLY_OK) {
+            status = tly_output_commit(&output, error);
+        }
+        tly_output_cleanup(&output);
+    }
+    return status;
+}
+
+static void report(const get_job *job) {
+    const tly_descriptor *descriptor = tly_fetched_descriptor(job->fetched);
+    FILE *out = strcmp(job->output, "-") == 0 ? stderr : job->cli->out;
+    tly_panel_profile profile;
+    if (tly_cli_given(job->cli, TLY_CLI_GET_JSON)) {
+        tly_json json;
+        tly_json_init(&json, out);
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "key", job->key);
+        tly_describe_json(&json, descriptor);
+        if (tly_describe_panel(descriptor, &profile)) {
+            tly_json_string(&json, "kernel", profile.kernel);
+        }
+        tly_json_u64(&json, "bytes", tly_fetched_len(job->fetched));
+        tly_json_string(&json, "output", job->output);
+        tly_json_number(&json, "seconds", job->seconds);
+        tly_json_u64(&json, "peak_memory", tly_bench_peak_memory());
+        tly_json_end_object(&json);
+        tly_json_finish(&json);
+    } else {
+        char dtype[16], shape[128], layout[320], bytes[32];
+        int panel = tly_describe_panel(descriptor, &profile) && profile.kernel[0] != '\0';
+        fprintf(out, "%s: %s %s, %s, %s%s%s\n", job->output,
+                tly_describe_dtype(dtype, sizeof dtype, descriptor->dtype),
+                tly_describe_shape(shape, sizeof shape, descriptor->shape, descriptor->rank),
+                tly_text_bytes(bytes, sizeof bytes, tly_fetched_len(job->fetched)),
+                tly_describe_layout(layout, sizeof layout, descriptor), panel ? ", for " : "",
+                panel ? profile.kernel : "");
+    }
+}
+
+static tly_status check_usage(const get_job *job, tly_error *error) {
+    const tly_cli *cli = job->cli;
+    int raw = tly_cli_given(cli, TLY_CLI_GET_RAW);
+    tly_status status = tly_fetch_check_arguments(cli, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (!tly_cli_given(cli, TLY_CLI_GET_OUTPUT)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-output",
+                             "-o FILE says where the tensor goes, and is missing");
+    }
+    if (!raw && strcmp(cli->values[TLY_CLI_GET_OUTPUT], "-") == 0) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-output",
+                             "only --raw can write to standard output (-o -)");
+    }
+    return TLY_OK;
+}
+
+static tly_status get(get_job *job, const tly_context *context, tly_error *error) {
+    const char *profile = tly_cli_value(job->cli, TLY_CLI_GET_SAVE_PROFILE, NULL);
+    tly_status status = fetch(job, context, error);
+    if (status == TLY_OK && profile != NULL) {
+        status = write_profile(job, profile, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_cli_given(job->cli, TLY_CLI_GET_RAW) ? write_raw(job, error)
+                                                          : write_container(job, context, error);
+    }
+    if (status == TLY_OK) {
+        report(job);
+    }
+    tly_fetched_free(job->fetched);
+    return status;
+}
+
+tly_status tly_cli_run_get(tly_cli *cli, tly_error *error) {
+    get_job job;
+    const tly_context *context;
+    tly_status status;
+    if (tly_cli_given(cli, TLY_CLI_GET_LIST_LAYOUTS)) {
+        tly_layouts_print(cli->out);
+        return TLY_OK;
+    }
+    memset(&job, 0, sizeof job);
+    job.cli = cli;
+    status = check_usage(&job, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    job.address = cli->args[0];
+    job.key = cli->args[1];
+    job.output = cli->values[TLY_CLI_GET_OUTPUT];
+    status = tly_cli_context(cli, &context, error);
+    if (status == TLY_OK) {
+        status = read_layouts(&job, context, error);
+    }
+    return status == TLY_OK ? get(&job, context, error) : status;
+}

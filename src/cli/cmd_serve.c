@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery serve: hands out the tensors of containers until it is told to stop. */
+#include <signal.h>
+#include <string.h>
+
+#include <tilery/serve.h>
+
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/handlers.h"
+#include "cli/json.h"
+#include "cli/options_table.h"
+#include "cli/text.h"
+
+/* The one server of this process, for the signal handler, which gets no argument. Set before the
+ * handler is installed and cleared after it is gone. */
+static tly_server *volatile server_to_stop;
+
+static void on_signal(int number) {
+    (void)number;
+    tly_server_stop(server_to_stop);
+}
+
+static void handle_signals(void (*handler)(int)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static tly_status fill_catalogue(const tly_cli *cli, tly_catalogue *catalogue, tly_error *error) {
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
+        status = tly_catalogue_add_file(catalogue, cli->args[i], error);
+    }
+    return status;
+}
+
+static tly_status listen_all(const tly_cli *cli, tly_server *server, tly_error *error) {
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
+        if (cli->repeats[i].option == TLY_CLI_SERVE_LISTEN) {
+            status = tly_server_listen(server, cli->repeats[i].value, error);
+        }
+    }
+    return status;
+}
+
+/* Said, and flushed, when connections are taken: a script waits for this line. */
+static void announce(tly_cli *cli, const tly_catalogue *catalogue, const tly_server *server) {
+    const char *address;
+    if (tly_cli_given(cli, TLY_CLI_SERVE_JSON)) {
+        tly_json json;
+        tly_json_init_line(&json, cli->out);
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "event", "listening");
+        tly_json_array(&json, "addresses");
+        for (uint32_t i = 0; (address = tly_server_address(server, i)) != NULL; i++) {
+            tly_json_string(&json, NULL, address);
+        }
+        tly_json_end_array(&json);
+        tly_json_u64(&json, "tensors", tly_catalogue_num_tensors(catalogue));
+        tly_json_end_object(&json);
+        tly_json_finish(&json);
+    } else {
+        for (uint32_t i = 0; (address = tly_server_address(server, i)) != NULL; i++) {
+            fprintf(cli->out, "serving %llu tensors on %s\n",
+                    (unsigned long long)tly_catalogue_num_tensors(catalogue), address);
+        }
+    }
+    fflush(cli->out);
+}
+
+static void report(tly_cli *cli, const tly_server *server) {
+    tly_server_stats stats = {0};
+    stats.size = sizeof stats;
+    tly_server_get_stats(server, &stats);
+    if (tly_cli_given(cli, TLY_CLI_SERVE_JSON)) {
+        tly_json json;
+        tly_json_init_line(&json, cli->out);
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "event", "stopped");
+        tly_json_u64(&json, "connections", stats.num_connections);
+        tly_json_u64(&json, "refused", stats.num_refused);
+        tly_json_u64(&json, "requests", stats.num_requests);
+        tly_json_u64(&json, "served", stats.num_served);
+        tly_json_u64(&json, "packed", stats.num_packed);
+        tly_json_u64(&json, "failed", stats.num_failed);
+        tly_json_u64(&json, "bytes", stats.sent_len);
+        tly_json_u64(&json, "peak_buffered_bytes", stats.max_buffered_len);
+        tly_json_end_object(&json);
+        tly_json_finish(&json);
+    } else {
+        char bytes[32];
+        fprintf(cli->out,
+                "stopped: %llu connections, %llu tensors served (%llu packed on the fly), %llu "
+                "refused, %s sent\n",
+                (unsigned long long)stats.num_connections, (unsigned long long)stats.num_served,
+                (unsigned long long)stats.num_packed, (unsigned long long)stats.num_failed,
+                tly_text_bytes(bytes, sizeof bytes, stats.sent_len));
+    }
+}
+
+static tly_status serve(tly_cli *cli, const tly_context *context, const tly_catalogue *catalogue,
+                        tly_error *error) {
+    tly_server_options options = {0};
+    tly_server *server;
+    tly_status status;
+    options.size = sizeof options;
+    options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
+    options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
+    options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
+    status = tly_server_new(context, catalogue, &options, &server, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = listen_all(cli, server, error);
+    if (status == TLY_OK) {
+        server_to_stop = server;
+        handle_signals(on_signal);
+        announce(cli, catalogue, server);
+        status = tly_server_run(server, error);
+        handle_signals(SIG_IGN);
+        server_to_stop = NULL;
+    }
+    if (status == TLY_OK) {
+        report(cli, server);
+    }
+    tly_server_free(server);
+    return status;
+}
+
+tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
+    const tly_context *context;
+    tly_catalogue *catalogue;
+    tly_status status;
+    if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
+                             "--listen ADDRESS says where to take connections, and is missing");
+    }
+    status = tly_cli_context(cli, &context, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = tly_catalogue_new(context, &catalogue, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = fill_catalogue(cli, catalogue, error);
+    if (status == TLY_OK) {
+        status = serve(cli, context, catalogue, error);
+    }
+    tly_catalogue_free(catalogue);
+    return status;
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs of the demo: the model from npm, a model made here to stand in for it, and a large matrix."""
+
+import hashlib
+import pathlib
+import random
+import shutil
+import struct
+import subprocess
+import tarfile
+
+PACKAGE = "@ricky0123/vad-web"
+VERSION = "0.0.31"
+MEMBER = "package/dist/silero_vad_v5.onnx"
+SHA256 = "2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f"
+NPM_SECONDS = 120
+
+
+def sha256(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def fetch(folder):
+    """The model of the npm package, or (None, why not)."""
+    target = folder / "silero_vad_v5.onnx"
+    if target.exists() and sha256(target) == SHA256:
+        return target, ""
+    if not shutil.which("npm"):
+        return None, "npm is not installed"
+    with_npm = folder / "npm"
+    with_npm.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent",
+                               "--pack-destination", str(with_npm)], cwd=with_npm,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=NPM_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None, f"npm gave no answer within {NPM_SECONDS} s"
+    if done.returncode != 0:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        return None, "npm pack failed: " + (lines[-1] if lines else f"code {done.returncode}")
+    archives = sorted(with_npm.glob("*.tgz"))
+    if not archives:
+        return None, "npm pack left no archive"
+    with tarfile.open(archives[-1]) as archive:
+        data = archive.extractfile(MEMBER).read()
+    if hashlib.sha256(data).hexdigest() != SHA256:
+        return None, f"{MEMBER} of {PACKAGE} {VERSION} is not the file that this demo was written for"
+    target.write_bytes(data)
+    return target, ""
+
+
+def floats(count, seed):
+    """Random f32 of magnitude 1/8 to 1/2 and either sign, as bytes; fast in plain Python."""
+    raw = bytearray(random.Random(seed).randbytes(4 * count))
+    raw[3::4] = raw[3::4].translate(bytes(0x3E if b < 128 else 0xBE for b in range(256)))
+    return bytes(raw)
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def field(number, payload):
+    """A field of a protocol buffer: a number, or bytes with their length."""
+    if isinstance(payload, int):
+        return varint(number << 3) + varint(payload)
+    if isinstance(payload, str):
+        payload = payload.encode()
+    return varint(number << 3 | 2) + varint(len(payload)) + payload
+
+
+def constant(name, shape, seed):
+    """NodeProto of operator Constant, whose attribute `value` is an f32 TensorProto."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    tensor = b"".join(field(1, extent) for extent in shape)
+    tensor += field(2, 1) + field(8, name) + field(9, floats(count, seed))
+    attribute = field(1, "value") + field(5, tensor) + field(20, 4)
+    return field(2, name) + field(3, name) + field(4, "Constant") + field(5, attribute)
+
+
+def branch(name, seed):
+    """GraphProto with the weights of one LSTM cell: two matrices stored N x K, and a bias."""
+    nodes = [constant(f"{name}.weight_ih", (512, 128), seed),
+             constant(f"{name}.weight_hh", (512, 128), seed + 1),
+             constant(f"{name}.bias", (1024,), seed + 2)]
+    return b"".join(field(1, node) for node in nodes) + field(2, name)
+
+
+def generate(path):
+    """An ONNX model built like the real one: weights as Constant nodes in both branches of an If."""
+    branches = b"".join(field(5, field(1, key) + field(6, branch(name, seed)) + field(20, 5))
+                        for key, name, seed in (("then_branch", "at_16k", 10),
+                                                ("else_branch", "at_8k", 20)))
+    condition = field(1, "is_16k") + field(2, "out") + field(3, "if") + field(4, "If") + branches
+    graph = field(1, condition) + field(2, "stand_in")
+    opset = field(2, 16)
+    path.write_bytes(field(1, 8) + field(2, "tilery demo") + field(7, graph) + field(8, opset))
+
+
+def matrix(path, rows, columns, seed):
+    """An npy file with an f32 matrix."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
+    head += " " * (-(10 + len(head) + 1) % 64) + "\n"
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        out.write(floats(rows * columns, seed))
+
+
+def source(folder, offline):
+    """The model to work on and what the report says about it."""
+    folder = pathlib.Path(folder)
+    path, reason = (None, "the demo was told not to use the network") if offline else fetch(folder)
+    if path is not None:
+        return path, {"file": MEMBER.removeprefix("package/"), "sha256": SHA256, "package": PACKAGE,
+                      "version": VERSION, "generated": False}
+    path = folder / "stand_in.onnx"
+    generate(path)
+    return path, {"file": path.name, "sha256": sha256(path), "package": None, "version": None,
+                  "generated": True, "reason": reason}
