@@ -5,8 +5,10 @@
 #include "cli/bench.h"
 
 extern const tly_bench_group tly_bench_cli;
+extern const tly_bench_group tly_bench_serve;
 
 const tly_bench_group *const tly_bench_groups[] = {
     &tly_bench_cli,
+    &tly_bench_serve,
     NULL,
 };
