@@ -488,6 +488,13 @@ uint32_t tly_wire_recv_targets(tly_wire *wire, tly_wire_span out_spans[2]) {
 }
 
 tly_status tly_wire_received(tly_wire *wire, size_t len) {
+    size_t room = 0;
+    for (uint32_t i = 0; i < wire->num_targets; i++) {
+        room += wire->targets[i].len;
+    }
+    if (len > room) {
+        return TLY_INVALID_ARGUMENT;
+    }
     for (uint32_t i = 0; i < wire->num_targets; i++) {
         size_t n = len < wire->targets[i].len ? len : wire->targets[i].len;
         int staged = (uint8_t *)wire->targets[i].at == wire->stage + wire->stage_len;
@@ -502,9 +509,6 @@ tly_status tly_wire_received(tly_wire *wire, size_t len) {
         len -= n;
     }
     wire->num_targets = 0;
-    if (len != 0) {
-        return TLY_INVALID_ARGUMENT;
-    }
     return advance(wire);
 }
 
