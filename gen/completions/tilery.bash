@@ -41,7 +41,7 @@ _tilery() {
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
         serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --idle-timeout --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
-        multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
+        multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac

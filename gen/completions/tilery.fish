@@ -39,6 +39,7 @@ complete -c tilery -n __fish_use_subcommand -a multiply -d 'try a kernel on a se
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -s k -l kernel -x -d 'the kernel library, one of --list-kernels'
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -l m -x -d 'rows of the matrix that is multiplied by KEY'
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -l stored -x -a 'kn nk' -d 'how the axes of KEY stand: K x N or N x K'
+complete -c tilery -n '__fish_seen_subcommand_from multiply' -l plain -d 'fetch the matrix plain and use the library\'s ordinary call only, whatever it wants'
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -l pack-here -d 'fetch the matrix as it is kept and pack it on this side, as one would without Tilery'
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -l runs -x -d 'samples of each time; 0 takes none'
 complete -c tilery -n '__fish_seen_subcommand_from multiply' -l seed -x -d 'seed of the random values'

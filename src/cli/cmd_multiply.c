@@ -58,17 +58,21 @@ static void times_json(tly_json *json, const tly_multiply_result *r) {
     double flop = 2.0 * (double)r->m * (double)r->n * (double)r->k;
     tly_json_object(json, "times");
     tly_json_number(json, "fetch_ms", 1e3 * r->fetch_seconds);
-    if (r->has_times) {
+    if (r->has_times && r->has_panel) {
         tly_json_number(json, "panel_ms", 1e3 * r->panel.median);
         tly_json_number(json, "panel_spread", r->panel.spread);
         tly_json_number(json, "panel_gflops", 1e-9 * flop / r->panel.median);
-        tly_json_u64(json, "runs", r->panel.runs);
     }
     if (r->has_times && r->has_plain) {
         tly_json_number(json, "plain_ms", 1e3 * r->plain.median);
         tly_json_number(json, "plain_spread", r->plain.spread);
         tly_json_number(json, "plain_gflops", 1e-9 * flop / r->plain.median);
+    }
+    if (r->has_times && r->has_plain && r->has_panel) {
         tly_json_number(json, "speedup", r->plain.median / r->panel.median);
+    }
+    if (r->has_times) {
+        tly_json_u64(json, "runs", r->panel.runs);
     }
     tly_json_end_object(json);
 }
@@ -90,9 +94,13 @@ static void report_json(tly_cli *cli, const tly_multiply_options *o, const tly_m
     tly_json_u64(&json, "k", r->k);
     tly_json_string(&json, "kernel", o->kernel);
     tly_json_string(&json, "version", r->version);
-    tly_json_string(&json, "profile", r->profile);
+    if (r->has_panel) {
+        tly_json_string(&json, "profile", r->profile);
+    }
     tly_json_u64(&json, "bytes_fetched", r->bytes_fetched);
-    tly_json_u64(&json, "bytes_repacked", r->bytes_repacked);
+    if (r->has_panel) { /* what a library packs inside its ordinary call is not ours to know */
+        tly_json_u64(&json, "bytes_repacked", r->bytes_repacked);
+    }
     tly_json_u64(&json, "scratch_bytes", r->scratch_bytes);
     tly_json_u64(&json, "peak_memory", r->peak_memory);
     tly_json_number(&json, "max_relative_error", r->max_relative_error);
@@ -108,20 +116,27 @@ static void report_text(tly_cli *cli, const tly_multiply_options *o, const tly_m
             tly_describe_dtype(dtype, sizeof dtype, r->dtype),
             tly_describe_shape(shape, sizeof shape, r->shape, 2), (unsigned long long)r->m,
             (unsigned long long)r->n, (unsigned long long)r->k);
-    fprintf(out, "  kernel     %s, %s\n  panel      %s\n", o->kernel, r->version, r->profile);
-    fprintf(out, "  bytes      %s fetched in %.3g ms, %s repacked, %s of scratch, %s at the peak\n",
-            tly_text_bytes(fetched, sizeof fetched, r->bytes_fetched), 1e3 * r->fetch_seconds,
-            tly_text_bytes(repacked, sizeof repacked, r->bytes_repacked),
+    fprintf(out, "  kernel     %s, %s\n  panel      %s\n", o->kernel, r->version,
+            r->has_panel ? r->profile : "none");
+    fprintf(out, "  bytes      %s fetched in %.3g ms, ",
+            tly_text_bytes(fetched, sizeof fetched, r->bytes_fetched), 1e3 * r->fetch_seconds);
+    if (r->has_panel) {
+        fprintf(out, "%s repacked, ", tly_text_bytes(repacked, sizeof repacked, r->bytes_repacked));
+    }
+    fprintf(out, "%s of scratch, %s at the peak\n",
             tly_text_bytes(scratch, sizeof scratch, r->scratch_bytes),
             tly_text_bytes(peak, sizeof peak, r->peak_memory));
     fprintf(out, "  error      %.3g of the largest value\n", r->max_relative_error);
-    if (r->has_times) {
-        fprintf(out, "  one call   %.4g ms on the panel", 1e3 * r->panel.median);
-        if (r->has_plain) {
-            fprintf(out, ", %.4g ms on the plain matrix (%.2f times)", 1e3 * r->plain.median,
-                    r->plain.median / r->panel.median);
+    if (r->has_times && r->has_panel) {
+        fprintf(out, "  one call   %.4g ms on the panel, median of %u\n", 1e3 * r->panel.median,
+                r->panel.runs);
+    }
+    if (r->has_times && r->has_plain) {
+        fprintf(out, "  one call   %.4g ms on the plain matrix", 1e3 * r->plain.median);
+        if (r->has_panel) {
+            fprintf(out, ", %.2f times as long", r->plain.median / r->panel.median);
         }
-        fprintf(out, ", medians of %u\n", r->panel.runs);
+        fputc('\n', out);
     }
 }
 
@@ -147,7 +162,12 @@ tly_status tly_cli_run_multiply(tly_cli *cli, tly_error *error) {
     options.seed = tly_cli_number(cli, TLY_CLI_MULTIPLY_SEED, 1);
     options.runs = (uint32_t)tly_cli_number(cli, TLY_CLI_MULTIPLY_RUNS, DEFAULT_RUNS);
     options.stored_nk = strcmp(tly_cli_value(cli, TLY_CLI_MULTIPLY_STORED, "kn"), "nk") == 0;
+    options.plain = tly_cli_given(cli, TLY_CLI_MULTIPLY_PLAIN);
     options.pack_here = tly_cli_given(cli, TLY_CLI_MULTIPLY_PACK_HERE);
+    if (options.plain && options.pack_here) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-plain",
+                             "--plain and --pack-here exclude each other");
+    }
     tly_bench_pin();
     status = tly_multiply(context, &options, &result, error);
     if (status != TLY_OK) {

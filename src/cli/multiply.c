@@ -87,9 +87,13 @@ static tly_status open_kernel(job *work, tly_error *error) {
     if (status == TLY_OK) {
         snprintf(work->result->version, sizeof work->result->version, "%s",
                  tly_gemm_adapter_version(work->adapter));
+        if (work->options->plain) {
+            return tly_gemm_prepare(work->adapter, &work->problem, NULL, &work->gemm, error);
+        }
         status = tly_gemm_query(work->adapter, &work->problem, &work->profile, error);
     }
     if (status == TLY_OK) {
+        work->result->has_panel = 1;
         tly_panel_describe(&work->profile, work->result->profile, sizeof work->result->profile);
         status =
             tly_gemm_prepare(work->adapter, &work->problem, &work->profile, &work->gemm, error);
@@ -195,12 +199,13 @@ static tly_status multiply(job *work, tly_error *error) {
     }
     tly_operand_fill(p->a_dtype, work->a, p->m * p->k, work->options->seed);
     memset(work->c, 0xFF, c_len); /* NaN, or a number far off: what is not written is seen */
-    return run_panel(work, 0, error);
+    return work->result->has_panel ? run_panel(work, 0, error) : run_plain(work, 0, error);
 }
 
 static tly_status fetch_plain(job *work, tly_error *error) {
     tly_fetch_layout layout = {.tag = TLY_LAYOUT_ROW_MAJOR};
     tly_fetch_request request = {0};
+    double started = tly_bench_now();
     tly_status status;
     request.size = sizeof request;
     request.key = work->options->key;
@@ -210,6 +215,10 @@ static tly_status fetch_plain(job *work, tly_error *error) {
     request.destination = tly_fetch_to_pages;
     request.destination_user = &work->plain_pages;
     status = tly_client_fetch(work->client, &request, &work->plain_answer, error);
+    if (status == TLY_OK && work->options->plain) {
+        work->result->bytes_fetched = tly_fetched_len(work->plain_answer);
+        work->result->fetch_seconds = tly_bench_now() - started;
+    }
     if (status == TLY_OK && tly_fetched_choice(work->plain_answer) != 0) {
         return tly_base_fail(
             error, TLY_LAYOUT_UNAVAILABLE, TLY_NO_OFFSET, "layout-native",
@@ -239,40 +248,52 @@ static tly_status check(job *work, tly_error *error) {
 
 static tly_status take_times(job *work, tly_error *error) {
     tly_bench bench = {.context = work->context, .runs = work->options->runs};
-    tly_bench_side sides[] = {{"panel", run_panel, work}, {"plain", run_plain, work}};
+    tly_bench_side sides[2];
     tly_bench_times times[2];
+    tly_multiply_result *result = work->result;
     tly_error ignored;
+    uint32_t num = 0;
     tly_status status;
-    work->result->has_plain = run_plain(work, 0, &ignored) == TLY_OK;
-    status = tly_bench_compare(&bench, sides, work->result->has_plain ? 2 : 1, times, error);
+    result->has_plain = run_plain(work, 0, &ignored) == TLY_OK;
+    if (result->has_panel) {
+        sides[num++] = (tly_bench_side){"panel", run_panel, work};
+    }
+    if (result->has_plain) {
+        sides[num++] = (tly_bench_side){"plain", run_plain, work};
+    }
+    status = tly_bench_compare(&bench, sides, num, times, error);
     if (status == TLY_OK) {
-        work->result->has_times = 1;
-        work->result->panel = times[0];
-        if (work->result->has_plain) {
-            work->result->plain = times[1];
-        }
+        result->has_times = 1;
+        result->panel = times[0];
+        result->plain = times[num - 1];
     }
     return status;
 }
 
-static tly_status work_through(job *work, tly_error *error) {
+/* From the request to the first product: what a client does that only wants the product. */
+static tly_status first_product(job *work, tly_error *error) {
+    const tly_multiply_options *options = work->options;
     tly_status status = describe_problem(work, error);
     if (status == TLY_OK) {
         status = open_kernel(work, error);
     }
     if (status == TLY_OK) {
-        status =
-            tly_client_connect(work->context, work->options->address, NULL, &work->client, error);
+        status = tly_client_connect(work->context, options->address, NULL, &work->client, error);
     }
     if (status == TLY_OK) {
-        status = fetch_panel(work, error);
+        status = options->plain ? fetch_plain(work, error) : fetch_panel(work, error);
     }
     if (status == TLY_OK) {
         status = multiply(work, error);
     }
     work->result->scratch_bytes = atomic_load(&work->counted.peak);
     work->result->peak_memory = tly_bench_peak_memory();
-    if (status == TLY_OK) {
+    return status;
+}
+
+static tly_status work_through(job *work, tly_error *error) {
+    tly_status status = first_product(work, error);
+    if (status == TLY_OK && work->plain_answer == NULL) {
         status = fetch_plain(work, error);
     }
     if (status == TLY_OK) {

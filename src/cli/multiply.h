@@ -18,6 +18,7 @@ typedef struct tly_multiply_options {
     uint32_t runs;      /* samples of each time; 0: none are taken */
     int stored_nk;
     int pack_here; /* fetch B as it is kept, and pack it on this side */
+    int plain;     /* no panel at all: the library's ordinary call on B as it is plain */
 } tly_multiply_options;
 
 /* What came of it. Plain memory. */
@@ -34,6 +35,7 @@ typedef struct tly_multiply_result {
     uint64_t peak_memory;    /* of the process, before the plain matrix was fetched for the check */
     double max_relative_error; /* tly_operand_error */
     double fetch_seconds;      /* of the panel */
+    int has_panel; /* 0: a plain product; `profile` is "" and `panel` below is not there */
     int has_times;
     int has_plain;         /* plain below is there */
     tly_bench_times panel; /* one call on the panel */

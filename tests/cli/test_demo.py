@@ -90,6 +90,16 @@ class Demo(unittest.TestCase):
         self.assertEqual({tuple(r["shape"]) for r in self.found["large"]}, {(LARGE, LARGE)})
         self.assertEqual(self.found["problems"], [])
 
+    def test_libraries_without_panels_are_told_apart(self):
+        for r in self.found["plain"] + self.found["plain_large"]:
+            self.assertNotIn("bytes_repacked", r)
+            self.assertNotIn("panel_ms", r["times"])
+            self.assertGreater(r["times"]["plain_ms"], 0)
+            self.assertLess(r["max_relative_error"], 1e-4)
+            self.assertTrue(r["reason"])
+        with_panel = {(r["tensor"], r["kernel"]) for r in self.found["results"]}
+        self.assertFalse(with_panel & {(r["tensor"], r["kernel"]) for r in self.found["plain"]})
+
     def test_comparison_packs_for_real(self):
         self.assertTrue(self.found["packed_here"])
         for r in self.found["packed_here"]:
@@ -152,7 +162,7 @@ class Pieces(unittest.TestCase):
         svg = charts.grouped_bars([("a<b", "s1"), ("c", "s2")], [("k&l", [1.0, None])], "unit")
         self.assertIn("a&lt;b", svg)
         self.assertIn("k&amp;l", svg)
-        self.assertIn("not available", svg)
+        self.assertIn(">none<", svg)
 
     def test_generated_weights_are_ordinary_numbers(self):
         values = memoryview(model.floats(1000, 3)).cast("f")

@@ -256,6 +256,19 @@ class Multiply(Served):
                 self.assertEqual((result["n"], result["k"]), (K, N))
                 self.assertNotIn("panel_ms", result["times"])
 
+    def test_plain_products(self):
+        with self.serving() as server:
+            result = self.multiply("--plain")
+            text = self.good("multiply", self.address, "w", "--plain").out
+        self.assertNotIn("bytes_repacked", result)
+        self.assertNotIn("profile", result)
+        self.assertEqual(result["bytes_fetched"], len(self.raw))
+        self.assertGreater(result["times"]["plain_ms"], 0)
+        self.assertNotIn("panel_ms", result["times"])
+        self.assertEqual(server.stats["packed"], 0)
+        self.assertIn("panel      none", text)
+        self.fails(2, "exclude each other", "multiply", self.address, "w", "--plain", "--pack-here")
+
     def test_text_form(self):
         with self.serving():
             text = self.good("multiply", self.address, "w", "--runs", "3").out

@@ -67,7 +67,7 @@ def grouped_bars(series, groups, axis, marks=(), keys=None):
         out.append(text(LEFT - 10, y + per_group / 2 + 4.5, label, "end"))
         for (name, css), entry in zip(series, entries):
             if entry is None:
-                out.append(text(LEFT + 6, y + BAR / 2 + 4.5, "not available", "start", "value"))
+                out.append(text(LEFT + 6, y + BAR / 2 + 4.5, "none", "start", "value"))
             else:
                 parts = entry if isinstance(entry, list) else [(entry, css)]
                 x = LEFT

@@ -27,9 +27,9 @@ def by_kernel(results):
     return found
 
 
-def fastest_gain(results):
+def fastest_gain(results, plain_only):
     """The fastest plain call of any library over the fastest call on a fetched panel, or None."""
-    plain = [r["times"]["plain_ms"] for r in results if "plain_ms" in r["times"]]
+    plain = [r["times"]["plain_ms"] for r in results + plain_only if "plain_ms" in r["times"]]
     panel = [r["times"]["panel_ms"] for r in results]
     return min(plain) / min(panel) if plain and panel else None
 
@@ -39,13 +39,16 @@ def figure(title, chart, note):
             f"<p class=\"note\">{note}</p></figure>")
 
 
-def time_chart(results, m):
+def median_of(rows, name):
+    """The median of one time over the matrices, or None where nobody took it."""
+    times = [r["times"][name] for r in rows if name in r["times"]]
+    return statistics.median(times) if times else None
+
+
+def time_chart(results, plain_only, m):
     """Median time per call over the matrices of one shape, for each kernel."""
-    groups = []
-    for kernel, rows in by_kernel(results).items():
-        plain = [r["times"]["plain_ms"] for r in rows if "plain_ms" in r["times"]]
-        groups.append((kernel, [statistics.median(r["times"]["panel_ms"] for r in rows),
-                                statistics.median(plain) if plain else None]))
+    groups = [(kernel, [median_of(rows, "panel_ms"), median_of(rows, "plain_ms")])
+              for kernel, rows in by_kernel(results + plain_only).items()]
     largest = max(v or 0 for _, values in groups for v in values)
     scale, unit = (1e3, "µs") if largest < 5 else (1, "ms")
     groups = [(k, [None if v is None else v * scale for v in values]) for k, values in groups]
@@ -112,7 +115,7 @@ def facts(found):
 
 def tiles(found):
     every = found["results"] + found["large"]
-    gain = fastest_gain(found["large"])
+    gain = fastest_gain(found["large"], found["plain_large"])
     shown = [(str(len({r["tensor"] for r in every})), "matrices"),
              (str(len({r["kernel"] for r in every})), "kernel libraries, each with its own panel"),
              (str(sum(r["bytes_repacked"] for r in every)), "bytes repacked by clients"),
@@ -156,12 +159,14 @@ def panel_table(results):
             f"first.</p><table class=\"facts\">{rows}</table>")
 
 
-def declined_list(declined):
-    if not declined:
+def plain_list(plain):
+    """The libraries that wanted no panel, and why."""
+    reasons = dict.fromkeys((r["kernel"], r["reason"]) for r in plain)
+    if not reasons:
         return ""
-    rows = "".join(f"<li><b>{escape(d['kernel'])}</b> on {escape(d['tensor'])}: "
-                   f"{escape(d['reason'])}</li>" for d in declined)
-    return f"<h2>No panel wanted</h2><ul class=\"plain\">{rows}</ul>"
+    rows = "".join(f"<tr><th>{escape(kernel)}</th><td>{escape(reason)}</td></tr>"
+                   for kernel, reason in reasons)
+    return f"<h2>No panel</h2><table class=\"facts\">{rows}</table>"
 
 
 def charts(found):
@@ -170,10 +175,11 @@ def charts(found):
         if result["shape"] not in shapes:
             shapes.append(result["shape"])
     for one in shapes:
-        out.append(time_chart([r for r in found["results"] if r["shape"] == one], found["m"]))
+        out.append(time_chart([r for r in found["results"] if r["shape"] == one],
+                              [r for r in found["plain"] if r["shape"] == one], found["m"]))
     largest = found["large"] or found["results"]
     if found["large"]:
-        out.append(time_chart(found["large"], found["m"]))
+        out.append(time_chart(found["large"], found["plain_large"], found["m"]))
     if largest:
         out.append(copy_chart(largest, found["packed_here"]))
         out.append(memory_chart(largest, found["packed_here"]))
@@ -207,7 +213,7 @@ from the very buffer that came off the wire.</p>
 <h2>Results</h2>
 {result_table(found["results"] + found["large"])}
 {panel_table(found["results"] + found["large"])}
-{declined_list(found["declined"])}
+{plain_list(found["plain"] + found["plain_large"])}
 <p class="note">Error: largest difference from the reference over the largest magnitude of the
 reference, which is computed in double precision from the operands as they are. Bytes repacked are
 counted where packing writes them; the fetched buffer is write-protected before the first product.

@@ -42,12 +42,13 @@ enum {
     TLY_CLI_MULTIPLY_KERNEL = 0,
     TLY_CLI_MULTIPLY_M = 1,
     TLY_CLI_MULTIPLY_STORED = 2,
-    TLY_CLI_MULTIPLY_PACK_HERE = 3,
-    TLY_CLI_MULTIPLY_RUNS = 4,
-    TLY_CLI_MULTIPLY_SEED = 5,
-    TLY_CLI_MULTIPLY_LIST_KERNELS = 6,
-    TLY_CLI_MULTIPLY_JSON = 7,
-    TLY_CLI_MULTIPLY_HELP = 8,
+    TLY_CLI_MULTIPLY_PLAIN = 3,
+    TLY_CLI_MULTIPLY_PACK_HERE = 4,
+    TLY_CLI_MULTIPLY_RUNS = 5,
+    TLY_CLI_MULTIPLY_SEED = 6,
+    TLY_CLI_MULTIPLY_LIST_KERNELS = 7,
+    TLY_CLI_MULTIPLY_JSON = 8,
+    TLY_CLI_MULTIPLY_HELP = 9,
 };
 
 enum {
@@ -111,6 +112,7 @@ static const tly_cli_option multiply_options[] = {
     {"kernel", 'k', TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"m", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1048576), NULL},
     {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), multiply_stored_choices},
+    {"plain", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"pack-here", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"runs", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1001), NULL},
     {"seed", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(18446744073709551615), NULL},
@@ -238,7 +240,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  A matrix stored N x K, as oneDNN wants it:\n"
     "    tilery get unix:/tmp/tilery.sock w -l ba16a64b --stored nk -o w.hrry\n"},
-    {"multiply", tly_cli_run_multiply, multiply_options, 9, 0, 2, "tilery multiply [OPTION]... ADDRESS KEY",
+    {"multiply", tly_cli_run_multiply, multiply_options, 10, 0, 2, "tilery multiply [OPTION]... ADDRESS KEY",
     "Usage: tilery multiply [OPTION]... ADDRESS KEY\n"
     "\n"
     "Asks a kernel library which panel layout it wants, fetches the matrix KEY from\n"
@@ -256,6 +258,8 @@ const tly_cli_command tly_cli_commands[] = {
     "      --m M           rows of the matrix that is multiplied by KEY (default: 8)\n"
     "      --stored ORDER  how the axes of KEY stand: K x N or N x K: kn, nk\n"
     "                      (default: kn)\n"
+    "      --plain         fetch the matrix plain and use the library's ordinary\n"
+    "                      call only, whatever it wants\n"
     "      --pack-here     fetch the matrix as it is kept and pack it on this side,\n"
     "                      as one would without Tilery\n"
     "      --runs N        samples of each time; 0 takes none (default: 15)\n"
