@@ -10,5 +10,7 @@ extern const tly_bench_group tly_bench_serve;
 const tly_bench_group *const tly_bench_groups[] = {
     &tly_bench_cli,
     &tly_bench_serve,
+extern const tly_bench_group tly_bench_gemm;
+    &tly_bench_gemm,
     NULL,
 };
