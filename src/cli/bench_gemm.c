@@ -295,7 +295,7 @@ static tly_status skip_or_fail(tly_bench *bench, const tly_bench_case *self, tly
 /* The best of `names` (one or two adapters) on panels against OpenBLAS on plain weights. */
 static tly_status against_openblas(tly_bench *bench, const tly_bench_case *self,
                                    const char *const *names, uint32_t num_names, tly_error *error) {
-    char cores[160], note[400];
+    char cores[200], note[800];
     job j = {.bench = bench, .num_sides = num_names + 1};
     uint32_t best = 0;
     outcome got;
@@ -351,7 +351,7 @@ static tly_status run_vs_onednn_packed(tly_bench *bench, const tly_bench_case *s
              .sources = {SOURCE_OURS, SOURCE_THE_LIBRARY},
              .num_sides = 2,
              .same_bits = 1};
-    char note[200];
+    char note[300];
     outcome got;
     tly_status status = run_job(&j, NULL, &got, error);
     if (status != TLY_OK) {

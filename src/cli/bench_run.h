@@ -12,7 +12,7 @@ typedef struct tly_bench_result {
     double reference;
     double spread;
     uint32_t runs;
-    char note[160];
+    char note[320];
 } tly_bench_result;
 
 struct tly_bench {
