@@ -5,12 +5,12 @@
 #include "cli/bench.h"
 
 extern const tly_bench_group tly_bench_cli;
+extern const tly_bench_group tly_bench_gemm;
 extern const tly_bench_group tly_bench_serve;
 
 const tly_bench_group *const tly_bench_groups[] = {
     &tly_bench_cli,
-    &tly_bench_serve,
-extern const tly_bench_group tly_bench_gemm;
     &tly_bench_gemm,
+    &tly_bench_serve,
     NULL,
 };
