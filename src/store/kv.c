@@ -139,22 +139,23 @@ static const void *key_of(const void *owner, uint32_t number, size_t *out_len) {
     return list->entries[number].key;
 }
 
-#define MIN_ENTRY_LEN 5 /* key length, one byte of key, type, one byte of value */
+#define MIN_ENTRY_LEN                                                                              \
+    4 /* key length, type, one byte of value; an empty key has an error of its own */
 
 static tly_status read_all(tly_kv_list *list, kv_reader *r, uint64_t max_entries) {
     uint32_t count;
     if (!tly_cursor_u32(&r->in, &count)) {
         return cut_off(r);
     }
-    if (count > max_entries) {
-        return tly_base_fail(r->error, TLY_LIMIT, r->offset, "F-KV-COUNT",
-                             "%u entries of metadata are over the limit of %llu", count,
-                             (unsigned long long)max_entries);
-    }
     if (count > tly_cursor_left(&r->in) / MIN_ENTRY_LEN) {
         return tly_base_fail(r->error, TLY_MALFORMED, r->offset, "F-KV-TRUNC",
                              "%u entries cannot stand in %llu bytes of metadata", count,
                              (unsigned long long)list->len);
+    }
+    if (count > max_entries) {
+        return tly_base_fail(r->error, TLY_LIMIT, r->offset, "F-KV-COUNT",
+                             "%u entries of metadata are over the limit of %llu", count,
+                             (unsigned long long)max_entries);
     }
     list->capacity = count;
     list->entries = tly_base_alloc(list->context, count * sizeof(tly_kv), _Alignof(tly_kv));
