@@ -117,9 +117,9 @@ typedef struct tly_store_guard {
 } tly_store_guard;
 
 /* From here on this thread may touch views of `store`. Where the file has lost bytes the thread
- * reads zeros instead of dying. The first guard of the process installs a handler for SIGBUS that
- * passes everything else on to the handler found before (docs/adr/0005-truncated-maps.md). Guards
- * nest, on one store or several. Cannot fail. */
+ * reads zeros instead of dying. This needs a handler for SIGBUS: it is installed by the first guard
+ * (and again when another was put over it), and passes everything else on to the handler that it
+ * found (docs/adr/0005-truncated-maps.md). Guards nest, on one store or several. Cannot fail. */
 TLY_API void tly_store_guard_begin(const tly_store *store, tly_store_guard *guard);
 
 /* Closes a guard, on the thread that opened it. TRUNCATED: the file is shorter than it was, and

@@ -14,12 +14,16 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* The one place in the library with variables of the process: a signal has one handler for all. The
- * list is in memory that exists with the thread (initial-exec), so that the handler may look at it.
- */
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct sigaction previous_action;
+/* The one place in the library with variables of the process: a signal has one handler for all. A
+ * host may put its own handler over ours later, so every guard looks whether ours is still there;
+ * what it finds instead is remembered in a slot of its own, which never changes again. The thread's
+ * variables exist from its start (initial-exec), so that the handler may look at them. */
+#define MAX_PREVIOUS 16
+static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction previous_actions[MAX_PREVIOUS];
+static atomic_int num_previous;
 static __thread tly_store_guard *guards __attribute__((tls_model("initial-exec")));
+static __thread int passing_on __attribute__((tls_model("initial-exec")));
 
 static int mend(const void *address) {
     for (const tly_store_guard *g = guards; g != NULL; g = g->next) {
@@ -41,42 +45,69 @@ static int mend(const void *address) {
     return 0;
 }
 
-static void on_sigbus(int number, siginfo_t *info, void *machine) {
-    int saved_errno = errno;
-    if (info->si_code > 0 && mend(info->si_addr)) {
-        errno = saved_errno;
-        return;
-    }
-    errno = saved_errno;
-    if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
-        previous_action.sa_sigaction(number, info, machine);
-    } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
-        previous_action.sa_handler(number);
-    } else {
-        /* As if there had been no handler: the fault happens again and ends the process; a signal
-         * that was sent is sent again. */
-        struct sigaction plain = {.sa_handler = SIG_DFL};
-        if (info->si_code <= 0) {
-            plain.sa_handler = previous_action.sa_handler;
-        }
-        sigemptyset(&plain.sa_mask);
-        sigaction(number, &plain, NULL);
-        if (info->si_code <= 0) {
-            raise(number);
-        }
+/* As if there had been no handler: a fault happens again and ends the process; a signal that was
+ * sent is sent again. */
+static void take_default(int number, const siginfo_t *info, int ignored) {
+    struct sigaction plain = {.sa_handler = ignored && info->si_code <= 0 ? SIG_IGN : SIG_DFL};
+    sigemptyset(&plain.sa_mask);
+    sigaction(number, &plain, NULL);
+    if (info->si_code <= 0) {
+        raise(number);
     }
 }
 
+static void on_sigbus(int number, siginfo_t *info, void *machine) {
+    int saved_errno = errno;
+    int num = atomic_load_explicit(&num_previous, memory_order_acquire);
+    const struct sigaction *previous = &previous_actions[num > 0 ? num - 1 : 0];
+    int mended = info->si_code > 0 && mend(info->si_addr);
+    errno = saved_errno;
+    if (mended) {
+        return;
+    }
+    /* A handler that was put over ours may pass the signal back to us: once is enough. */
+    if (passing_on) {
+        take_default(number, info, 0);
+        return;
+    }
+    passing_on = 1;
+    if ((previous->sa_flags & SA_SIGINFO) != 0) {
+        previous->sa_sigaction(number, info, machine);
+    } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
+        previous->sa_handler(number);
+    } else {
+        take_default(number, info, previous->sa_handler == SIG_IGN);
+    }
+    passing_on = 0;
+}
+
+static int is_ours(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == on_sigbus;
+}
+
 static void install(void) {
-    struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGBUS, &action, &previous_action);
+    struct sigaction now;
+    int num;
+    if (sigaction(SIGBUS, NULL, &now) != 0 || is_ours(&now)) {
+        return;
+    }
+    pthread_mutex_lock(&installing);
+    num = atomic_load_explicit(&num_previous, memory_order_relaxed);
+    if (num < MAX_PREVIOUS && sigaction(SIGBUS, NULL, &now) == 0 && !is_ours(&now)) {
+        struct sigaction ours = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+        sigemptyset(&ours.sa_mask);
+        previous_actions[num] = now;
+        atomic_store_explicit(&num_previous, num + 1, memory_order_release);
+        sigaction(SIGBUS, &ours, NULL);
+    }
+    pthread_mutex_unlock(&installing);
 }
 
 void tly_store_guard_begin(const tly_store *store, tly_store_guard *guard) {
     tly_store_guard *g = guard;
     if (store->fd >= 0 && store->map != NULL) {
-        pthread_once(&once, install);
+        install();
+        passing_on = 0; /* a handler that was called may have left by longjmp */
     }
     g->store = store;
     g->reserved = NULL;

@@ -319,7 +319,7 @@ tly_status tly_store_writer_begin(tly_store_writer *writer, const char *name, si
     }
     if (status != TLY_OK) {
         drop_descriptor(w);
-        return status;
+        return status == TLY_OUT_OF_MEMORY ? no_memory(w, error) : status;
     }
     w->tensor.is_open = 1;
     w->tensor.buffer = 0;
