@@ -232,11 +232,11 @@ static void report_text(const import_job *job) {
                     skip.reason);
         }
     }
-    fprintf(job->cli->out, "%s: %llu tensors, %s, from %u file%s\n",
+    fprintf(job->cli->out, "%s: %llu tensor%s, %s, from %u file%s\n",
             tly_cli_value(job->cli, TLY_CLI_IMPORT_OUTPUT, ""),
-            (unsigned long long)job->num_tensors,
+            (unsigned long long)job->num_tensors, tly_text_s(job->num_tensors),
             tly_text_bytes(bytes, sizeof bytes, job->total_len), job->cli->num_args,
-            job->cli->num_args == 1 ? "" : "s");
+            tly_text_s(job->cli->num_args));
 }
 
 tly_status tly_cli_run_import(tly_cli *cli, tly_error *error) {

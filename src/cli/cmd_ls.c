@@ -67,8 +67,8 @@ static void end(listing *list) {
         tly_json_finish(&list->json);
     } else {
         char bytes[32];
-        fprintf(list->cli->out, "%llu tensors, %s\n", (unsigned long long)list->num,
-                tly_text_bytes(bytes, sizeof bytes, list->len));
+        fprintf(list->cli->out, "%llu tensor%s, %s\n", (unsigned long long)list->num,
+                tly_text_s(list->num), tly_text_bytes(bytes, sizeof bytes, list->len));
     }
 }
 

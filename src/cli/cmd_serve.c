@@ -66,8 +66,9 @@ static void announce(tly_cli *cli, const tly_catalogue *catalogue, const tly_ser
         tly_json_finish(&json);
     } else {
         for (uint32_t i = 0; (address = tly_server_address(server, i)) != NULL; i++) {
-            fprintf(cli->out, "serving %llu tensors on %s\n",
-                    (unsigned long long)tly_catalogue_num_tensors(catalogue), address);
+            fprintf(cli->out, "serving %llu tensor%s on %s\n",
+                    (unsigned long long)tly_catalogue_num_tensors(catalogue),
+                    tly_text_s(tly_catalogue_num_tensors(catalogue)), address);
         }
     }
     fflush(cli->out);
@@ -95,9 +96,10 @@ static void report(tly_cli *cli, const tly_server *server) {
     } else {
         char bytes[32];
         fprintf(cli->out,
-                "stopped: %llu connections, %llu tensors served (%llu packed on the fly), %llu "
+                "stopped: %llu connection%s, %llu tensor%s served (%llu packed on the fly), %llu "
                 "refused, %s sent\n",
-                (unsigned long long)stats.num_connections, (unsigned long long)stats.num_served,
+                (unsigned long long)stats.num_connections, tly_text_s(stats.num_connections),
+                (unsigned long long)stats.num_served, tly_text_s(stats.num_served),
                 (unsigned long long)stats.num_packed, (unsigned long long)stats.num_failed,
                 tly_text_bytes(bytes, sizeof bytes, stats.sent_len));
     }

@@ -78,3 +78,7 @@ const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes) {
     snprintf(out, capacity, unit == 0 || value >= 100 ? "%.0f %s" : "%.3g %s", value, units[unit]);
     return out;
 }
+
+const char *tly_text_s(uint64_t num) {
+    return num == 1 ? "" : "s";
+}

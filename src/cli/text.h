@@ -14,6 +14,9 @@ const char *tly_text_safe(char *out, size_t capacity, const char *text, size_t l
  * looking at the first 31 bytes of each. */
 uint32_t tly_text_distance(const char *a, const char *b);
 
+/* "1 tensor", "2 tensors": for `fprintf(out, "%llu tensor%s", num, tly_text_s(num))`. */
+const char *tly_text_s(uint64_t num);
+
 /* "1.5 MiB": three significant digits and a binary unit. Returns `out`. */
 const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes);
 

@@ -83,6 +83,9 @@ static void long_text_is_compared_by_its_head(void **state) {
 static void sizes_are_readable(void **state) {
     char out[32];
     (void)state;
+    assert_string_equal(tly_text_s(0), "s");
+    assert_string_equal(tly_text_s(1), "");
+    assert_string_equal(tly_text_s(2), "s");
     assert_string_equal(tly_text_bytes(out, sizeof out, 0), "0 B");
     assert_string_equal(tly_text_bytes(out, sizeof out, 1023), "1023 B");
     assert_string_equal(tly_text_bytes(out, sizeof out, 1536), "1.5 KiB");

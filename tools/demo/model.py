@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of the demo: the model from npm, a model made here to stand in for it, and a large matrix."""
+"""Inputs of the demo: the model from npm, a model made here to stand in for it, and a large matrix.
+
+    model.py FILE.onnx      write the model that stands in
+"""
 
 import hashlib
 import pathlib
@@ -7,6 +10,7 @@ import random
 import shutil
 import struct
 import subprocess
+import sys
 import tarfile
 
 PACKAGE = "@ricky0123/vad-web"
@@ -124,3 +128,9 @@ def source(folder, offline):
     generate(path)
     return path, {"file": path.name, "sha256": sha256(path), "package": None, "version": None,
                   "generated": True, "reason": reason}
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__.strip())
+    generate(pathlib.Path(sys.argv[1]))
