@@ -143,8 +143,8 @@ TLY_API uint64_t tly_import_num_metadata(const tly_import *import);
 TLY_API tly_status tly_import_metadata(const tly_import *import, uint64_t index,
                                        const char **out_key, const char **out_value);
 
-/* Told after each piece of data. Anything but TLY_OK stops and is returned (TLY_CANCELLED is meant for
- * it). */
+/* Told after each piece of data. Anything but TLY_OK stops and is returned (TLY_CANCELLED is meant
+ * for it). */
 typedef tly_status (*tly_import_progress)(void *user, uint64_t done_len, uint64_t total_len);
 
 typedef struct tly_import_save_options {
@@ -162,8 +162,8 @@ typedef struct tly_import_save_options {
 TLY_API tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
                                      const tly_import_save_options *options, tly_error *error);
 
-/* Writes the import as a container: every tensor, and the metadata as strings. The file appears under
- * `path` only when it is complete. `options` may be NULL. Errors: as tly_import_append and
+/* Writes the import as a container: every tensor, and the metadata as strings. The file appears
+ * under `path` only when it is complete. `options` may be NULL. Errors: as tly_import_append and
  * tly_store_writer_commit. */
 TLY_API tly_status tly_import_save(const tly_import *import, const char *path,
                                    const tly_import_save_options *options, tly_error *error);
