@@ -32,6 +32,7 @@ static inline void blob_put(blob *b, const void *bytes, size_t len) {
         memcpy(b->bytes + b->len, bytes, len);
     }
     b->len += len;
+    b->bytes[b->len] = 0; /* behind the bytes, for searching in text */
 }
 
 static inline void blob_text(blob *b, const char *text) {
