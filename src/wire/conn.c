@@ -153,10 +153,17 @@ wire_stream *tly_wire_open_stream(tly_wire *w, uint32_t id, stream_state state) 
     return s;
 }
 
+static int is_answer(const tly_wire *w) {
+    return w->head.type == TLY_WIRE_TENSOR_DESCRIPTOR || w->head.type == TLY_WIRE_TENSOR_DATA_END;
+}
+
 void tly_wire_close_stream(tly_wire *w, uint32_t id) {
     wire_stream *s = tly_wire_find_stream(w, id);
     if (s != NULL) {
         *s = w->streams[--w->num_streams];
+    }
+    if (w->head.stream == id && (w->in == IN_DATA || (w->in == IN_CONTROL && is_answer(w)))) {
+        w->in = w->left != 0 ? IN_SKIP : IN_HEAD; /* the rest of the message has nowhere to go */
     }
 }
 
