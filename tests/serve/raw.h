@@ -54,7 +54,7 @@ typedef struct raw_message {
 static inline int raw_message_read(int fd, raw_message *m) {
     uint8_t head[12];
     int result = raw_read(fd, head, 12);
-    m->payload = NULL;
+    memset(m, 0, sizeof *m);
     if (result != 1) {
         return result;
     }
@@ -68,7 +68,7 @@ static inline int raw_message_read(int fd, raw_message *m) {
 /* Reads until a message of this type; returns its first payload number, or 0 if it has none. */
 static inline uint32_t raw_expect(int fd, uint32_t type) {
     for (;;) {
-        raw_message m;
+        raw_message m = {0};
         uint32_t number;
         assert_int_equal(raw_message_read(fd, &m), 1);
         number = m.len >= 4 ? (uint32_t)plain_get(m.payload, m.len, 0, 4) : 0;
