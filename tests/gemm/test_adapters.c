@@ -19,6 +19,27 @@
 static tly_context *context;
 static tly_gemm_list *adapters;
 
+/* ---- An allocator that hands out ones (a NaN in every format) and counts ---- */
+
+static int64_t bytes_held;
+
+static void *poisoned(void *user, void *old, size_t old_size, size_t new_size, size_t alignment) {
+    void *block = NULL;
+    (void)user;
+    if (new_size != 0) {
+        if (posix_memalign(&block, alignment < 64 ? 64 : alignment, new_size) != 0) {
+            return NULL;
+        }
+        memset(block, 0xFF, new_size);
+        if (old != NULL) {
+            memcpy(block, old, old_size < new_size ? old_size : new_size);
+        }
+    }
+    free(old);
+    bytes_held += (int64_t)new_size - (int64_t)old_size;
+    return block;
+}
+
 typedef struct types {
     tly_dtype a, b, c;
 } types;
@@ -300,12 +321,185 @@ static void products_with_all_tails_are_right(void **state) {
     }
 }
 
+/* The first and the last product of a matrix whose rows lie more than 2^31 elements apart. Address
+ * space only: the pages between are never touched. */
+static void offsets_beyond_32_bits_are_right(void **state) {
+    const uint64_t ld = (UINT64_C(1) << 31) + 77;
+    const size_t len = (ld + 8) * sizeof(float);
+    float *a =
+        mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    float *c =
+        mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const tly_gemm_problem p = problem_of(&all_types[0], 2, 8, 8, 0);
+    (void)state;
+    if (a == MAP_FAILED || c == MAP_FAILED) {
+        print_message("# no address space for two matrices of 8 GiB\n");
+        skip();
+    }
+    for (uint64_t k = 0; k < 8; k++) {
+        a[k] = 1;
+        a[ld + k] = 2;
+    }
+    for (uint32_t i = 0; i < tly_gemm_list_num(adapters); i++) {
+        const char *name = tly_gemm_list_name(adapters, i);
+        matrix b = matrix_new(8, 8, 8, TLY_F32, 1);
+        tly_panel_profile profile;
+        tly_gemm_adapter *adapter;
+        tly_gemm *gemm;
+        tly_error error;
+        tly_status status;
+        check_rng rng = {.state = 5};
+        fill(&rng, &b, TLY_F32);
+        CHECK_OK(tly_gemm_open(context, name, &adapter, &error), &error);
+        if (tly_gemm_query(adapter, &p, &profile, &error) == TLY_OK) {
+            guarded panel = panel_by_definition(&profile, &b, 0);
+            CHECK_OK(tly_gemm_prepare(adapter, &p, &profile, &gemm, &error), &error);
+            status =
+                tly_gemm_run(gemm, a, ld, panel.bytes, tly_gemm_panel_len(gemm), c, ld, &error);
+            guarded_free(&panel);
+        } else {
+            CHECK_OK(tly_gemm_prepare(adapter, &p, NULL, &gemm, &error), &error);
+            status = tly_gemm_plain(gemm, a, ld, b.memory.bytes, 8, c, ld, &error);
+        }
+        if (status == TLY_UNSUPPORTED) { /* a library that counts in 32 bits says so */
+            assert_string_equal(error.rule, "product-size");
+        } else {
+            CHECK_OK(status, &error);
+            for (uint64_t n = 0; n < 8; n++) {
+                double sum = 0;
+                for (uint64_t k = 0; k < 8; k++) {
+                    sum += value_of(TLY_F32, at(&b, k, n));
+                }
+                assert_true(fabs(c[n] - sum) < 1e-5);
+                assert_true(fabs(c[ld + n] - 2 * sum) < 1e-5);
+            }
+        }
+        tly_gemm_free(gemm);
+        tly_gemm_close(adapter);
+        guarded_free(&b.memory);
+    }
+    munmap(a, len);
+    munmap(c, len);
+}
+
+/* A panel may start anywhere that the adapter says it may; elsewhere it is refused, never misread.
+ */
+static void every_alignment_is_right_or_refused(void **state) {
+    const tly_gemm_problem p = problem_of(&all_types[0], 9, 70, 33, 1);
+    (void)state;
+    for (uint32_t i = 0; i < tly_gemm_list_num(adapters); i++) {
+        const char *name = tly_gemm_list_name(adapters, i);
+        check_rng rng = {.state = 3};
+        matrix a = matrix_new(p.m, p.k, p.k, TLY_F32, 1);
+        matrix b = matrix_new(p.n, p.k, p.k, TLY_F32, 1);
+        matrix c = matrix_new(p.m, p.n, p.n, TLY_F32, 1);
+        tly_panel_profile profile;
+        tly_gemm_adapter *adapter;
+        tly_gemm *gemm;
+        tly_error error;
+        fill(&rng, &a, TLY_F32);
+        fill(&rng, &b, TLY_F32);
+        CHECK_OK(tly_gemm_open(context, name, &adapter, &error), &error);
+        if (tly_gemm_query(adapter, &p, &profile, &error) == TLY_OK) {
+            guarded panel = panel_by_definition(&profile, &b, 0);
+            unsigned refused = 0;
+            uint64_t len;
+            uint8_t *room;
+            CHECK_OK(tly_gemm_prepare(adapter, &p, &profile, &gemm, &error), &error);
+            len = tly_gemm_panel_len(gemm);
+            room = aligned_alloc(64, (len + 127) / 64 * 64);
+            for (uint64_t offset = 0; offset < 64; offset++) {
+                tly_status status;
+                memcpy(room + offset, panel.bytes, len);
+                memset(c.memory.bytes, 0xFF, p.m * p.n * 4);
+                status = tly_gemm_run(gemm, a.memory.bytes, p.k, room + offset, len, c.memory.bytes,
+                                      p.n, &error);
+                if (offset % tly_gemm_panel_alignment(gemm) != 0) {
+                    CHECK_RULE(status, &error, TLY_INVALID_ARGUMENT, "panel-alignment");
+                    refused++;
+                } else {
+                    CHECK_OK(status, &error);
+                    assert_true(relative_error(&p, &a, &b, &c) < 1e-4);
+                }
+            }
+            assert_true(refused >= 48 && refused < 64); /* an odd address is no f32's */
+            free(room);
+            tly_gemm_free(gemm);
+            guarded_free(&panel);
+        }
+        tly_gemm_close(adapter);
+        guarded_free(&a.memory);
+        guarded_free(&b.memory);
+        guarded_free(&c.memory);
+    }
+}
+
+/* What the packing engine makes is what the definition of a nest says, so it multiplies as well. */
+static void panels_of_the_packing_engine_multiply(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < tly_gemm_list_num(adapters); i++) {
+        tly_gemm_adapter *adapter;
+        tly_error error;
+        check_rng rng = {.state = 77};
+        CHECK_OK(tly_gemm_open(context, tly_gemm_list_name(adapters, i), &adapter, &error), &error);
+        for (int x = 0; x < 8; x++) {
+            const tly_gemm_problem p =
+                problem_of(&all_types[0], 1 + check_below(&rng, 20), 1 + check_below(&rng, 200),
+                           1 + check_below(&rng, 300), x % 2);
+            const uint64_t shape[2] = {x % 2 ? p.n : p.k, x % 2 ? p.k : p.n};
+            matrix a = matrix_new(p.m, p.k, p.k, TLY_F32, 1);
+            matrix b = matrix_new(shape[0], shape[1], shape[1], TLY_F32, 1);
+            matrix c = matrix_new(p.m, p.n, p.n, TLY_F32, 1);
+            tly_panel_profile profile;
+            tly_pack_plan *plan;
+            tly_nest from, to;
+            uint64_t len;
+            uint8_t *panel;
+            tly_gemm *gemm;
+            fill(&rng, &a, TLY_F32);
+            fill(&rng, &b, TLY_F32);
+            if (tly_gemm_query(adapter, &p, &profile, &error) == TLY_OK) {
+                CHECK_OK(tly_panel_bind(&profile, 2, shape, &to, &len, &error), &error);
+                CHECK_OK(tly_nest_row_major(&from, 2, shape), &error);
+                CHECK_OK(tly_pack_plan_new(context, &to, &from, 32, NULL, &plan, &error), &error);
+                panel = aligned_alloc(64, (len + 63) / 64 * 64);
+                tly_pack_run(plan, panel, b.memory.bytes);
+                CHECK_OK(tly_gemm_prepare(adapter, &p, &profile, &gemm, &error), &error);
+                CHECK_OK(tly_gemm_run(gemm, a.memory.bytes, p.k, panel, len, c.memory.bytes, p.n,
+                                      &error),
+                         &error);
+                assert_true(relative_error(&p, &a, &b, &c) < 1e-4);
+                tly_gemm_free(gemm);
+                tly_pack_plan_free(plan);
+                free(panel);
+            }
+            guarded_free(&a.memory);
+            guarded_free(&b.memory);
+            guarded_free(&c.memory);
+        }
+        tly_gemm_close(adapter);
+    }
+}
+
+/* Runs last: everything that was opened is closed. */
+static void nothing_is_left_behind(void **state) {
+    (void)state;
+    tly_gemm_list_free(adapters);
+    tly_context_free(context);
+    assert_int_equal(bytes_held, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_with_all_tails_are_right),
+        cmocka_unit_test(offsets_beyond_32_bits_are_right),
+        cmocka_unit_test(every_alignment_is_right_or_refused),
+        cmocka_unit_test(panels_of_the_packing_engine_multiply),
+        cmocka_unit_test(nothing_is_left_behind),
     };
+    const tly_context_options options = {.size = sizeof options, .allocator = {poisoned, NULL}};
     tly_error error;
-    if (tly_context_new(NULL, &context, &error) != TLY_OK ||
+    if (tly_context_new(&options, &context, &error) != TLY_OK ||
         tly_gemm_list_new(context, &adapters, &error) != TLY_OK) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
