@@ -75,6 +75,14 @@ TLY_API const char *tly_gemm_adapter_version(const tly_gemm_adapter *adapter);
 TLY_API tly_status tly_gemm_query(const tly_gemm_adapter *adapter, const tly_gemm_problem *problem,
                                   tly_panel_profile *out_profile, tly_error *error);
 
+/* Packs the probe matrices of `profile` (which came from tly_gemm_query for `problem`) by the
+ * library's own packer and sets its probe_hash, so that a server can prove that its packer agrees
+ * (docs/spec/panel-profile.md, Probing). Leaves the profile alone on failure. Errors: UNSUPPORTED
+ * (the library has no packer to call, or packs matrices as small as those of the probe otherwise),
+ * OUT_OF_MEMORY, and those of tly_gemm_prepare. Thread-safe. */
+TLY_API tly_status tly_gemm_probe(const tly_gemm_adapter *adapter, const tly_gemm_problem *problem,
+                                  tly_panel_profile *profile, tly_error *error);
+
 /* A product, ready to run. Holds scratch memory, so single-owner: one thread at a time. */
 typedef struct tly_gemm tly_gemm;
 
