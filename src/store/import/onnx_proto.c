@@ -7,7 +7,8 @@
 #include "base/context.h"
 #include "base/error.h"
 
-#define WINDOW_LEN ((size_t)1 << 16)
+#define WINDOW_LEN ((size_t)1 << 16) /* read when going straight on */
+#define JUMP_LEN   ((size_t)1 << 12) /* read behind a jump, where only a few fields may be wanted */
 #define MAX_VARINT 10
 
 tly_status tly_proto_init(tly_proto *proto, const tly_context *context, const tly_import_file *file,
@@ -40,7 +41,9 @@ static tly_status load(tly_proto *proto, uint64_t at, uint64_t len, const uint8_
     if (at < proto->have_at || at - proto->have_at > proto->have_len ||
         len > proto->have_len - (at - proto->have_at)) {
         uint64_t left = at < proto->file->len ? proto->file->len - at : 0;
-        uint64_t want = left < WINDOW_LEN ? left : WINDOW_LEN;
+        uint64_t straight = proto->have_at + proto->have_len;
+        uint64_t most = at <= straight && straight - at < MAX_VARINT ? WINDOW_LEN : JUMP_LEN;
+        uint64_t want = left < most ? left : most;
         tly_status status;
         if (proto->window == NULL || want < len) {
             return tly_base_fail(proto->error, TLY_TRUNCATED, proto->file->len, "file-end",
