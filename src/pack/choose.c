@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #define CHUNK_LEN                                                                                  \
-    4096 /* bytes of the destination that are finished before the walk goes elsewhere */
-#define ROWS_TILE  16
-#define SIDE_LEN   256 /* bytes of one side of a transposed tile */
-#define SHORT_TILE 8   /* a table this small is not worth its look-ups */
+    4096             /* bytes of the destination that are finished before the walk goes elsewhere */
+#define ROWS_TILE  8 /* rows of the source that are read side by side */
+#define SIDE_LEN   1024 /* bytes of a row of the source that a transposed tile takes */
+#define SHORT_TILE 8    /* a table this small is not worth its look-ups */
 
 const char *pack_path_name(pack_path path) {
     static const char *const names[] = {"copy", "rows", "zip", "transpose", "table", "strided"};
@@ -152,7 +152,7 @@ static void choose_steps(const pack_form *form, pack_choice *out) {
     keyed_step made[PACK_MAX_LOOPS + 2];
     uint8_t used[PACK_MAX_LOOPS + 1] = {0};
     const pack_loop *p = &form->loops[out->p], *q = &form->loops[out->q];
-    uint64_t tile_p = p->count, tile_q = q->count, chunk = 0;
+    uint64_t tile_p = p->count, tile_q = q->count, chunk = 0, block = 0;
     uint32_t n = 0, inner = PACK_NONE;
     if (out->wide != PACK_NONE) {
         used[out->wide] = 1;
@@ -169,20 +169,14 @@ static void choose_steps(const pack_form *form, pack_choice *out) {
         break;
     case PACK_PATH_TRANSPOSE:
         tile_p = at_most(p->count, SIDE_LEN / out->width);
-        tile_q = at_most(q->count, SIDE_LEN / out->width);
+        tile_q = at_most(q->count, SIDE_LEN / 2 / out->width);
         break;
-    case PACK_PATH_ZIP:
+    case PACK_PATH_ZIP: /* a few zips that follow each other in the destination */
         chunk = p->count * q->count * out->width;
-        break;
-    case PACK_PATH_TABLE:
-        chunk = out->table_len * out->width;
+        block = ROWS_TILE / q->count;
         break;
     default:
         break;
-    }
-    if (out->path == PACK_PATH_TRANSPOSE && q->count * out->width <= 2 * SIDE_LEN) {
-        tile_q = q->count;
-        tile_p = at_most(p->count, PACK_STAGE_LEN / (tile_q * out->width));
     }
     if (tile_p < p->count) {
         made[n++] = make_step(p, out->p, tile_p);
@@ -195,9 +189,7 @@ static void choose_steps(const pack_form *form, pack_choice *out) {
         if (used[i]) {
             continue;
         }
-        if (chunk != 0 && chunk * 2 <= CHUNK_LEN && loop->dst_stride == (int64_t)chunk &&
-            !loop->irregular && inner == PACK_NONE) {
-            uint64_t block = CHUNK_LEN / chunk;
+        if (block >= 4 && loop->dst_stride == (int64_t)chunk && !loop->irregular) {
             inner = i;
             if (block < loop->count) {
                 made[n++] = make_step(loop, i, block);

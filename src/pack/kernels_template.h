@@ -144,16 +144,36 @@ static inline int tiles_aligned(const pack_job *job) {
     return (((uintptr_t)job->dst | (job->nr > 1 ? (uint64_t)job->r_dst : 0)) % VEC_LEN) == 0;
 }
 
-static void rows(const pack_job *job) {
-    size_t len = job->nq * job->width;
-    /* Rows that begin and end anywhere are streamed only where they are long. */
-    int even = tiles_aligned(job) && (job->np == 1 || (uint64_t)job->p_dst % VEC_LEN == 0);
-    int stream = job->stream && (even ? len % VEC_LEN == 0 : len >= 4096);
+/* Rows of whole vectors, all aligned. */
+FLAT void stream_rows(const pack_job *job, size_t len) {
     for (size_t r = 0; r < job->nr; r++) {
         uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
         const uint8_t *src = job->src + (int64_t)r * job->r_src;
         for (size_t p = 0; p < job->np; p++) {
-            if (stream) {
+            stream_run(dst, src, len);
+            dst += job->p_dst;
+            src += job->p_src;
+        }
+    }
+}
+
+static void rows(const pack_job *job) {
+    size_t len = job->nq * job->width;
+    int even = tiles_aligned(job) && len % VEC_LEN == 0 &&
+               (job->np == 1 || (uint64_t)job->p_dst % VEC_LEN == 0);
+    if (job->stream && even) {
+        if (len == 256) { /* so common a panel that its rows deserve straight code */
+            stream_rows(job, 256);
+        } else {
+            stream_rows(job, len);
+        }
+        return;
+    }
+    for (size_t r = 0; r < job->nr; r++) {
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        for (size_t p = 0; p < job->np; p++) {
+            if (job->stream && len >= 4096) { /* worth bringing to the alignment by itself */
                 size_t head = -(uintptr_t)dst % VEC_LEN;
                 copy_short(dst, src, head);
                 stream_run(dst + head, src + head, len - head);
@@ -270,10 +290,41 @@ FLAT void transpose_scalar(uint8_t *dst, const uint8_t *src, size_t np, size_t n
     }
 }
 
-/* Rows of the source in groups that fill a vector of the destination; in a group along the source,
- * so that each of its cache lines is used up while it is near. */
+/* 64 bytes of the destination at a time for 16/width columns: whole cache lines, which can go round
+ * the cache. Lines and tiles are aligned. */
+FLAT void transpose_lines(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                          size_t width) {
+    const int n = (int)(16 / width), parts = 4 / LANES;
+    vec v[4 / LANES][16], t[16];
+    for (int part = 0; part < parts; part++) {
+        const uint8_t *from = src + part * LANES * n * q_src;
+        for (int i = 0; i < n; i++) {
+            v[part][i] = v_load_lanes(from + i * q_src, n * q_src);
+        }
+        for (int round = 1; round < n; round *= 2) {
+            for (int i = 0; i < n / 2; i++) {
+                t[2 * i] = v_lo(v[part][i], v[part][i + n / 2], width);
+                t[2 * i + 1] = v_hi(v[part][i], v[part][i + n / 2], width);
+            }
+            for (int i = 0; i < n; i++) {
+                v[part][i] = t[i];
+            }
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        for (int part = 0; part < parts; part++) {
+            v_stream(dst + i * p_dst + part * (int64_t)VEC_LEN, v[part][i]);
+        }
+    }
+}
+
+/* Rows of the source in groups that fill a vector of the destination (a cache line if it is
+ * streamed); in a group along the source, so that its cache lines are used up while they are near.
+ */
 FLAT void transpose(const pack_job *job, size_t width) {
-    const size_t side = 16 / width, group = side * LANES;
+    const size_t side = 16 / width, group = side * LANES, line = 64 / width;
+    const int stream = job->stream && job->p_dst % 64 == 0 && (uintptr_t)job->dst % 64 == 0 &&
+                       (job->nr == 1 || job->r_dst % 64 == 0);
     for (size_t r = 0; r < job->nr; r++) {
         const uint8_t *src = job->src + (int64_t)r * job->r_src;
         uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
@@ -281,17 +332,27 @@ FLAT void transpose(const pack_job *job, size_t width) {
         while (q < job->nq) {
             const uint8_t *from = src + (int64_t)q * job->q_src;
             uint8_t *to = dst + q * width;
-            size_t rows_here = job->nq - q >= group  ? group
-                               : job->nq - q >= side ? side
-                                                     : job->nq - q;
-            size_t p = 0;
-            if (rows_here == group) {
+            size_t left = job->nq - q, p = 0;
+            size_t rows_here = stream && left >= line ? line
+                               : left >= group        ? group
+                               : left >= side         ? side
+                                                      : left;
+            if (rows_here == line && stream) {
+                for (; p + side <= job->np; p += side) {
+                    if (p * width % 64 == 0) {
+                        for (size_t i = 0; i < line; i++) {
+                            v_prefetch(from + (int64_t)i * job->q_src + p * width + 64);
+                        }
+                    }
+                    transpose_lines(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                    job->q_src, width);
+                }
+            } else if (rows_here == group) {
                 for (; p + side <= job->np; p += side) {
                     transpose_lanes(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
                                     job->q_src, width);
                 }
-            }
-            if (rows_here == side) {
+            } else if (rows_here == side) {
                 for (; p + side <= job->np; p += side) {
                     transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
                                    job->q_src, width, (int)side);

@@ -22,7 +22,8 @@ static inline void h_store(uint8_t *p, half v) {
 #define h_lo64 _mm_unpacklo_epi64
 #define h_hi64 _mm_unpackhi_epi64
 
-#define v_fence() _mm_sfence()
+#define v_fence()     _mm_sfence()
+#define v_prefetch(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
 
 #if LANES == 2
 typedef __m256i vec;

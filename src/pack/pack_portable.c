@@ -59,5 +59,6 @@ static inline void v_store(uint8_t *p, vec v) {
 #define v_spread2(v)            (v)
 #define v_spread4(v)            (v)
 #define v_fence()               ((void)0)
+#define v_prefetch(p)           ((void)(p))
 
 #include "pack/kernels_template.h"

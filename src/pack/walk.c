@@ -146,29 +146,25 @@ static void run_kernel(const walk *w, int64_t dst, int64_t src, uint64_t np, uin
         plan->kernels->transpose[__builtin_ctz(plan->width)](&job); /* a row too few to zip */
         return;
     }
-    if (plan->path != PACK_PATH_TRANSPOSE || !w->stream || run % 64 != 0 ||
-        np * run > PACK_STAGE_LEN ||
-        ((uintptr_t)job.dst | (uint64_t)job.p_dst | (uint64_t)r_dst) % 64 != 0) {
+    if (plan->path != PACK_PATH_TRANSPOSE || !w->stream || run % 64 == 0 ||
+        p->dst_stride != (int64_t)run || np * run % 64 != 0 || np * run > PACK_STAGE_LEN ||
+        (uintptr_t)job.dst % 64 != 0 || r_dst % 64 != 0) {
         plan->kernel(&job);
         return;
     }
-    /* A transpose makes its runs in pieces. They are put together near by, and leave as whole cache
-     * lines. */
+    /* Columns shorter than a cache line that follow each other without gaps: they are put together
+     * near by, and leave as whole lines. */
     for (uint64_t r = 0; r < nr; r++) {
         uint8_t stage[PACK_STAGE_LEN] __attribute__((aligned(64)));
         pack_job make = job, leave = job;
-        int whole = job.p_dst == (int64_t)run;
-        make.nr = leave.nr = 1;
+        make.nr = leave.nr = leave.np = 1;
         make.src += (int64_t)r * r_src;
         make.dst = stage;
-        make.p_dst = (int64_t)run;
         make.stream = 0;
         plan->kernel(&make);
         leave.src = stage;
         leave.dst += (int64_t)r * r_dst;
-        leave.p_src = (int64_t)run;
-        leave.np = whole ? 1 : np;
-        leave.nq = whole ? np * nq : nq;
+        leave.nq = np * nq;
         plan->kernels->rows(&leave);
     }
 }
