@@ -41,7 +41,7 @@ struct tly_pack_plan {
     uint32_t num_axes;
     uint32_t num_digits;
     uint32_t num_steps;
-    pack_kernel *kernel; /* NULL on the table path */
+    pack_kernel *kernel; /* the table path has no use for it */
 
     /* A tile of the kernel is p x q, indices into loops; `wide` are the elements in one width. On
      * the table path a tile is tile[0 .. num_tile) instead. */
@@ -78,6 +78,9 @@ struct tly_pack_plan {
 typedef struct pack_range {
     uint64_t low, high;
 } pack_range;
+
+/* Gives a plan its kernels. Tests also give it those of a level that the machine lacks. */
+void pack_use_kernels(tly_pack_plan *plan, const pack_kernels *kernels);
 
 /* Walks the given part of every loop. `dst` and `src` point to offset 0. */
 void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst,
