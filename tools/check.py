@@ -37,6 +37,7 @@ STEPS = {
     "sanitizers": builds.sanitizers,
     "aarch64": cross.aarch64,
     "reproducible": builds.reproducible,
+    "readme": tools.readme,
 }
 NEED_BUILD = {"exports", "globals", "consumer", "startup", "simd", "readme"}
 
