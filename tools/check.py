@@ -49,12 +49,14 @@ def run_step(name, house):
         return Report(failed=1, lines=traceback.format_exc().splitlines())
 
 
+def counts_text(report):
+    text = f"{report.passed} passed, {report.failed} failed"
+    return text + (f", {report.skipped} skipped" if report.skipped else "")
+
+
 def show(name, report, seconds):
     mark = "FAIL" if report.failed else "ok"
-    counts = f"{report.passed} passed, {report.failed} failed"
-    if report.skipped:
-        counts += f", {report.skipped} skipped"
-    print(f"{mark:<5} {name:<13} {counts:<40} {seconds:6.1f} s", flush=True)
+    print(f"{mark:<5} {name:<13} {counts_text(report):<40} {seconds:6.1f} s", flush=True)
     for text in report.lines:
         for line in text.splitlines():
             print("      " + line)
@@ -100,8 +102,10 @@ def main():
         total.failed += report.failed
         total.skipped += report.skipped
     print(f"{time.monotonic() - started:.0f} s in all")
-    print(f"{total.passed} passed, {total.failed} failed"
-          + (f", {total.skipped} skipped" if total.skipped else ""))
+    closing = counts_text(total)
+    if house.build.is_dir():
+        (house.build / "check.txt").write_text(closing + "\n")
+    print(closing)
     return 1 if total.failed or not total.passed else 0
 
 
