@@ -164,9 +164,10 @@ static void random_nests(void **state) {
     level levels[MAX_LEVELS];
     uint32_t num_levels = levels_new(levels);
     uint64_t paths[256] = {0};
-    const char *seed = getenv("TILERY_TEST_SEED"), *cases = getenv("TILERY_TEST_CASES");
-    check_rng rng = {seed != NULL ? strtoull(seed, NULL, 0) : 20240607};
-    uint64_t num_cases = cases != NULL ? strtoull(cases, NULL, 0) : 3000;
+    const uint64_t seed = check_seed(20240607), num_cases = check_rounds(3000);
+    check_rng rng = {seed};
+    print_message("# %llu cases, seed %llu\n", (unsigned long long)num_cases,
+                  (unsigned long long)seed);
     for (uint64_t i = 0; i < num_cases; i++) {
         one_case(&rng, levels, num_levels, paths);
     }

@@ -266,11 +266,13 @@ static void tiles_must_divide_the_tiles_around_them(void **state) {
 
 /* The bytes that a layout needs, found from its formula, are those that its nest touches. */
 static void spans_agree_with_nests(void **state) {
-    check_rng rng = {77};
+    const uint64_t seed = check_seed(77), rounds = check_rounds(20000);
+    check_rng rng = {seed};
     int compared = 0;
     (void)state;
-    print_message("# seed 77\n");
-    for (int round = 0; round < 20000; round++) {
+    print_message("# %llu rounds, seed %llu\n", (unsigned long long)rounds,
+                  (unsigned long long)seed);
+    for (uint64_t round = 0; round < rounds; round++) {
         uint64_t shape[4];
         uint64_t tiles[2][4];
         int64_t strides[3][4];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Client and server state machines against each other in memory: short reads and writes, stalls,
  * frames that become ready in any order across streams, cancelled streams, spoiled frames, resets.
- * Every schedule follows from its seed. TILERY_SIM_RUNS sets how many are run (make proof: many).
- */
+ * Every schedule follows from its seed. */
 #include "wire/plain.h"
 
 #include <stdio.h>
@@ -327,10 +326,7 @@ static int run(const tly_context *context, uint64_t seed) {
 }
 
 static void schedules(void **state) {
-    const char *text = getenv("TILERY_SIM_RUNS");
-    uint64_t runs = text != NULL ? strtoull(text, NULL, 10) : 200;
-    const char *seed_text = getenv("TILERY_SEED");
-    uint64_t seed = seed_text != NULL ? strtoull(seed_text, NULL, 0) : 20260;
+    const uint64_t runs = check_rounds(200), seed = check_seed(20260);
     tly_context *context;
     uint64_t whole = 0;
     (void)state;
