@@ -22,7 +22,8 @@ typedef struct tly_asm_env {
     tly_isa_release release;
     uint64_t address; /* of the instruction; value of `.` */
     uint32_t here;    /* symbol that `.` is counted from, 0 where addresses are final */
-    uint32_t reserved;
+    uint32_t has_absolute;
+    uint64_t absolute; /* final address of the instruction, where it is known already */
     /* Value of a symbol: a number where its address is final, else itself. NULL: there are no
      * symbols. Errors: MALFORMED (undefined, and it must be defined). */
     tly_status (*resolve)(void *user, const char *name, size_t len, tly_asm_value *out_value,

@@ -122,11 +122,13 @@ static tly_status target(attempt *a, uint32_t field, uint32_t kind) {
     if (value.unknown) {
         return TLY_OK;
     }
-    if (value.symbol != a->env->here) {
+    if (value.symbol == 0 && a->env->has_absolute) {
+        value.number += (int64_t)(a->env->address - a->env->absolute);
+    } else if (value.symbol != a->env->here) {
         if (value.symbol == 0 || a->out->num_fixups == 2) {
             return tly_base_fail(a->error, TLY_MALFORMED, start, "asm-operand",
                                  "an absolute target cannot be reached from a section that is "
-                                 "placed later; name a symbol");
+                                 "placed later; name a symbol, or give .text its address");
         }
         a->out->fixups[a->out->num_fixups++] =
             (tly_asm_fixup){value.symbol, (uint8_t)field, (uint8_t)kind, value.number};
