@@ -366,7 +366,9 @@ static tly_status one_pass(tly_assembler *a, const char *text, size_t len) {
     size_t at = 0;
     a->line_number = 0;
     a->passed_labels = 0;
-    memset(a->at, 0, a->max_at * sizeof *a->at);
+    if (a->at != NULL) {
+        memset(a->at, 0, a->max_at * sizeof *a->at);
+    }
     memset(&a->bundle, 0, sizeof a->bundle);
     if (tly_assembler_section(a, ".text", 5, TLY_SECTION_PROGBITS,
                               TLY_SECTION_ALLOC | TLY_SECTION_EXEC) != TLY_OK) {

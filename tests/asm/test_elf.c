@@ -148,10 +148,11 @@ static void programs_keep_their_addresses(void **state) {
         &error);
     assert_true(address == 0x400000 && address_again == address && flat_len == flat_again_len);
     assert_memory_equal(flat, flat_again, flat_len);
+    tly_asm_bytes_free(context, flat_again, flat_again_len);
     assert_int_equal(
         tly_asm_write_flat(program, 16, &flat_again, &flat_again_len, &address, &error), TLY_LIMIT);
+    assert_null(flat_again);
     tly_asm_bytes_free(context, flat, flat_len);
-    tly_asm_bytes_free(context, flat_again, flat_len);
     tly_asm_bytes_free(context, bytes, len);
     tly_asm_object_free(back);
     tly_asm_object_free(program);
@@ -348,16 +349,16 @@ static void relocations_place_their_bits(void **state) {
                             : row->value == TLY_RELOC_BYTES   ? 2
                                                               : 1;
             uint64_t base = row->value == TLY_RELOC_WORDS ? place & ~UINT64_C(3) : place;
-            int64_t count = (int64_t)(check_random(&rng) >> (65 - row->width)) / 2, field = 0;
+            int64_t count =
+                        (int64_t)(row->width == 0 ? 0
+                                                  : check_random(&rng) >> (64 - row->width) >> 2),
+                    field = 0;
             tly_error error;
-            if (row->value == TLY_RELOC_BYTES) {
-                count /= 2;
-            }
             for (int i = 0; i < 8; i++) {
                 bytes[i] = (uint8_t)check_random(&rng);
             }
             before = tly_base_load_u64(bytes);
-            if (row->value == TLY_RELOC_DYNAMIC) {
+            if (row->value == TLY_RELOC_DYNAMIC) { /* has no width */
                 CHECK_RULE(tly_reloc_apply(row, bytes, 0, place, &error), &error, TLY_MALFORMED,
                            "reloc-dynamic");
                 continue;

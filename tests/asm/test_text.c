@@ -228,9 +228,13 @@ static void random_text_is_survived(void **state) {
             text[k] = check_below(&rng, 30) == 0 ? (char)check_below(&rng, 256)
                                                  : letters[check_below(&rng, sizeof letters - 1)];
         }
-        if (i % 2 == 0 && len > 8) {
-            memcpy(text, tly_isa_mnemonic_at((uint32_t)check_below(&rng, tly_isa_num_mnemonics())),
-                   3);
+        if (i % 2 == 0) { /* begin with a mnemonic, so that operands are reached */
+            const char *name =
+                tly_isa_mnemonic_at((uint32_t)check_below(&rng, tly_isa_num_mnemonics()));
+            if (strlen(name) < len) {
+                memcpy(text, name, strlen(name));
+                text[strlen(name)] = ' ';
+            }
         }
         tly_asm_parse_insn(text, len, 0, TLY_ISA_0_58_3, &insn, &error);
         free(text);
