@@ -106,20 +106,6 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     return status;
 }
 
-static tly_status write_raw(get_job *job, tly_error *error) {
-    tly_output output;
-    tly_status status = tly_output_init(&output, job->output, error);
-    if (status == TLY_OK) {
-        status = tly_output_write(&output, tly_fetched_data(job->fetched),
-                                  tly_fetched_len(job->fetched), error);
-        if (status == TLY_OK) {
-            status = tly_output_commit(&output, error);
-        }
-        tly_output_cleanup(&output);
-    }
-    return status;
-}
-
 /* The data of all buffers stands back to back, as the writer takes it. */
 static tly_status write_container(get_job *job, const tly_context *context, tly_error *error) {
     tly_store_writer *writer;
@@ -143,25 +129,15 @@ static tly_status write_container(get_job *job, const tly_context *context, tly_
     return status;
 }
 
-static tly_status write_profile(get_job *job, const char *path, tly_error *error) {
+static tly_status write_profile(get_job *job, const tly_context *context, const char *path,
+                                tly_error *error) {
     tly_panel_profile profile;
     const tly_descriptor *descriptor = tly_fetched_descriptor(job->fetched);
-    tly_output output;
-    tly_status status;
     if (!tly_describe_panel(descriptor, &profile)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-profile",
                              "--save-profile needs a panel, and the tensor came without one");
     }
-    status = tly_output_init(&output, path, error);
-    if (status == TLY_OK) {
-        status =
-            tly_output_write(&output, descriptor->private_data, descriptor->private_len, error);
-        if (status == TLY_OK) {
-            status = tly_output_commit(&output, error);
-        }
-        tly_output_cleanup(&output);
-    }
-    return status;
+    return tly_output_put(context, path, descriptor->private_data, descriptor->private_len, error);
 }
 
 static void report(const get_job *job) {
@@ -217,11 +193,13 @@ static tly_status get(get_job *job, const tly_context *context, tly_error *error
     const char *profile = tly_cli_value(job->cli, TLY_CLI_GET_SAVE_PROFILE, NULL);
     tly_status status = fetch(job, context, error);
     if (status == TLY_OK && profile != NULL) {
-        status = write_profile(job, profile, error);
+        status = write_profile(job, context, profile, error);
     }
     if (status == TLY_OK) {
-        status = tly_cli_given(job->cli, TLY_CLI_GET_RAW) ? write_raw(job, error)
-                                                          : write_container(job, context, error);
+        status = tly_cli_given(job->cli, TLY_CLI_GET_RAW)
+                     ? tly_output_put(context, job->output, tly_fetched_data(job->fetched),
+                                      tly_fetched_len(job->fetched), error)
+                     : write_container(job, context, error);
     }
     if (status == TLY_OK) {
         report(job);

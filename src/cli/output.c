@@ -3,84 +3,46 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-static const char *shown(char out[128], const char *path) {
-    return tly_base_printable(out, 128, path, strlen(path));
-}
-
 int tly_output_same_file(const char *a, const char *b) {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* DIRECTORY/.NAME.XXXXXX */
-static char *name_beside(const char *path) {
-    const char *slash = strrchr(path, '/');
-    size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-    char *out = NULL;
-    if (asprintf(&out, "%.*s.%.200s.XXXXXX", (int)folder, path, path + folder) < 0) {
-        return NULL;
-    }
-    return out;
+static tly_status failed(const tly_output *output, int errnum, tly_error *error) {
+    return tly_base_fail_errno(error, errnum, "cannot write to %s", output->shown);
 }
 
-static tly_status open_beside(tly_output *output, tly_error *error) {
-    char text[128];
-    mode_t mask = umask(0);
-    umask(mask);
-    output->beside = name_beside(output->path);
-    if (output->beside == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a name");
-    }
-    output->fd = mkostemp(output->beside, O_CLOEXEC);
-    if (output->fd < 0) {
-        int saved = errno;
-        free(output->beside);
-        output->beside = NULL;
-        return tly_base_fail_errno(error, saved, "cannot write beside %s",
-                                   shown(text, output->path));
-    }
-    fchmod(output->fd, 0666 & ~mask);
-    return TLY_OK;
-}
-
-tly_status tly_output_init(tly_output *output, const char *path, tly_error *error) {
-    char text[128];
+tly_status tly_output_init(tly_output *output, const tly_context *context, const char *path,
+                           tly_error *error) {
     struct stat facts;
-    tly_status status;
+    int direct = strcmp(path, "-") == 0;
+    output->file = NULL;
     output->fd = -1;
-    output->beside = NULL;
-    if (strcmp(path, "-") == 0) {
-        path = "/dev/stdout";
-    }
-    output->path = strdup(path);
-    if (output->path == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a name");
-    }
-    if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+    tly_base_printable(output->shown, sizeof output->shown, path, strlen(path));
+    if (direct) {
+        output->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+        strcpy(output->shown, "standard output");
+    } else if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        direct = 1;
         output->fd = open(path, O_WRONLY | O_CLOEXEC);
-        status = output->fd >= 0
-                     ? TLY_OK
-                     : tly_base_fail_errno(error, errno, "cannot write to %s", shown(text, path));
-    } else {
-        status = open_beside(output, error);
     }
-    if (status != TLY_OK) {
-        tly_output_cleanup(output);
+    if (direct) {
+        return output->fd >= 0 ? TLY_OK : failed(output, errno, error);
     }
-    return status;
+    return tly_atomic_file_new(context, path, &tly_file_system_calls, &output->file, error);
 }
 
 tly_status tly_output_write(tly_output *output, const void *bytes, uint64_t len, tly_error *error) {
     const char *at = bytes;
-    char text[128];
+    if (output->file != NULL) {
+        return tly_atomic_file_write(output->file, bytes, len, error);
+    }
     while (len != 0) {
         size_t piece = len < (1 << 30) ? (size_t)len : 1 << 30;
         ssize_t n = write(output->fd, at, piece);
@@ -88,8 +50,7 @@ tly_status tly_output_write(tly_output *output, const void *bytes, uint64_t len,
             continue;
         }
         if (n <= 0) {
-            return tly_base_fail_errno(error, n < 0 ? errno : EIO, "cannot write to %s",
-                                       shown(text, output->path));
+            return failed(output, n < 0 ? errno : EIO, error);
         }
         at += n;
         len -= (uint64_t)n;
@@ -98,38 +59,34 @@ tly_status tly_output_write(tly_output *output, const void *bytes, uint64_t len,
 }
 
 tly_status tly_output_commit(tly_output *output, tly_error *error) {
-    char text[128];
-    int failed = output->beside != NULL && fsync(output->fd) != 0;
-    int saved = errno;
-    if (!failed && close(output->fd) != 0) {
-        failed = 1;
-        saved = errno;
+    int fd = output->fd;
+    if (output->file != NULL) {
+        return tly_atomic_file_commit(output->file, error);
     }
-    if (!failed) {
-        output->fd = -1;
-    }
-    if (!failed && output->beside != NULL) {
-        failed = rename(output->beside, output->path) != 0;
-        saved = errno;
-    }
-    if (failed) {
-        return tly_base_fail_errno(error, saved, "cannot finish %s", shown(text, output->path));
-    }
-    free(output->beside);
-    output->beside = NULL;
-    return TLY_OK;
+    output->fd = -1;
+    return close(fd) == 0 ? TLY_OK : failed(output, errno, error);
 }
 
 void tly_output_cleanup(tly_output *output) {
+    tly_atomic_file_free(output->file);
+    output->file = NULL;
     if (output->fd >= 0) {
         close(output->fd);
         output->fd = -1;
     }
-    if (output->beside != NULL) {
-        unlink(output->beside);
-        free(output->beside);
-        output->beside = NULL;
+}
+
+tly_status tly_output_put(const tly_context *context, const char *path, const void *bytes,
+                          uint64_t len, tly_error *error) {
+    tly_output output;
+    tly_status status = tly_output_init(&output, context, path, error);
+    if (status != TLY_OK) {
+        return status;
     }
-    free(output->path);
-    output->path = NULL;
+    status = tly_output_write(&output, bytes, len, error);
+    if (status == TLY_OK) {
+        status = tly_output_commit(&output, error);
+    }
+    tly_output_cleanup(&output);
+    return status;
 }
