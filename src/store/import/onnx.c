@@ -57,7 +57,7 @@ tly_status tly_onnx_push_range(tly_onnx *o, const tly_proto_range *range) {
     if (range->len > o->cap_path - o->path_len) {
         return tly_onnx_push(o, "", SIZE_MAX, range->at); /* says the limit */
     }
-    status = tly_proto_copy(&o->proto, range->at, o->path + o->path_len, range->len);
+    status = tly_window_copy(&o->window, range->at, o->path + o->path_len, range->len);
     o->path_len += status == TLY_OK ? (size_t)range->len : 0;
     return status;
 }
@@ -82,7 +82,7 @@ static int is_text(tly_onnx *o, const tly_proto_range *range, const char *text) 
     char copy[32];
     size_t len = strlen(text);
     return range->len == len && len <= sizeof copy &&
-           tly_proto_copy(&o->proto, range->at, copy, len) == TLY_OK &&
+           tly_window_copy(&o->window, range->at, copy, len) == TLY_OK &&
            memcmp(copy, text, len) == 0;
 }
 
@@ -193,7 +193,7 @@ static tly_status look_at_attribute(tly_onnx *o, const tly_proto_range *message,
         uint64_t start = at;
         uint8_t *seen;
         tly_proto_range *range;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status != TLY_OK) {
             return status;
         }
@@ -219,7 +219,7 @@ static tly_status look_at_attribute(tly_onnx *o, const tly_proto_range *message,
         default:
             continue;
         }
-        status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "an attribute's field");
+        status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "an attribute's field");
         if (status != TLY_OK) {
             return status;
         }
@@ -241,9 +241,9 @@ static tly_status walk_graphs(tly_onnx *o, const node *n, const tly_proto_range 
     int64_t number = 0;
     while (at < end) {
         tly_proto_field field;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == ATTR_GRAPHS) {
-            status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "graphs");
+            status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "graphs");
             if (status == TLY_OK) {
                 status = walk_subgraph(o, n, name, &field.range, number++);
             }
@@ -276,7 +276,7 @@ static tly_status look_at_node(tly_onnx *o, node *n) {
     while (at < end) {
         tly_proto_field field;
         tly_proto_range *range;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status != TLY_OK) {
             return status;
         }
@@ -300,7 +300,7 @@ static tly_status look_at_node(tly_onnx *o, node *n) {
         default:
             continue;
         }
-        status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "a node's field");
+        status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "a node's field");
         if (status != TLY_OK) {
             return status;
         }
@@ -322,7 +322,7 @@ static tly_status walk_node(tly_onnx *o, const tly_proto_range *message, uint32_
     status = look_at_node(o, &n);
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == NODE_ATTRIBUTE) {
             status = walk_attribute(o, &n, &field.range);
         }
@@ -339,7 +339,7 @@ static tly_status refuse_sparse(tly_onnx *o, const tly_proto_range *message, uin
     tly_status status = TLY_OK;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == 1 && field.wire == TLY_WIRE_LEN) {
             values = field.range;
         }
@@ -348,7 +348,7 @@ static tly_status refuse_sparse(tly_onnx *o, const tly_proto_range *message, uin
     end = at + values.len;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == 8 && field.wire == TLY_WIRE_LEN) {
             leaf.name = field.range;
         }
@@ -372,12 +372,12 @@ static tly_status walk_graph(tly_onnx *o, const tly_proto_range *message) {
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
         tly_onnx_leaf leaf = {{message->at, 0}, "initializer", scope, 1};
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status != TLY_OK || (field.number != GRAPH_NODE && field.number != GRAPH_INITIALIZER &&
                                  field.number != GRAPH_SPARSE)) {
             continue;
         }
-        status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "a graph's field");
+        status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "a graph's field");
         if (status == TLY_OK) {
             status = field.number == GRAPH_NODE ? walk_node(o, &field.range, num_nodes++, scope)
                      : field.number == GRAPH_INITIALIZER
@@ -397,7 +397,7 @@ static tly_status push_function(tly_onnx *o, const tly_proto_range *message) {
     tly_status status = TLY_OK;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.wire == TLY_WIRE_LEN) {
             if (field.number == FUNCTION_NAME) {
                 name = field.range;
@@ -427,9 +427,9 @@ static tly_status walk_function(tly_onnx *o, const tly_proto_range *message) {
     tly_status status = push_function(o, message);
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == FUNCTION_NODE) {
-            status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "node");
+            status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "node");
             if (status == TLY_OK) {
                 status = walk_node(o, &field.range, num_nodes++, scope);
             }
@@ -444,13 +444,13 @@ static tly_status walk_training(tly_onnx *o, const tly_proto_range *message, uin
     tly_status status = TLY_OK;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK &&
             (field.number == TRAINING_INITIALIZATION || field.number == TRAINING_ALGORITHM)) {
             char text[48];
             snprintf(text, sizeof text, "training[%u].%s/", number,
                      field.number == TRAINING_ALGORITHM ? "algorithm" : "initialization");
-            status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "a training graph");
+            status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "a training graph");
             status = status == TLY_OK ? push_text(o, text, message->at) : status;
             status = status == TLY_OK ? walk_graph(o, &field.range) : status;
             o->path_len = 0;
@@ -477,7 +477,7 @@ static tly_status keep_text(tly_onnx *o, const tly_proto_range *range, const cha
         return tly_base_fail(o->error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for a text");
     }
-    status = tly_proto_copy(&o->proto, range->at, copy, range->len);
+    status = tly_window_copy(&o->window, range->at, copy, range->len);
     if (status == TLY_OK) {
         status = tly_import_text(o->import, copy, range->len, range->at, out_text, o->error);
     }
@@ -492,9 +492,9 @@ static tly_status take_metadata(tly_onnx *o, const tly_proto_range *message) {
     tly_status status = TLY_OK;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && (field.number == 1 || field.number == 2)) {
-            status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "metadata_props");
+            status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "metadata_props");
             texts[field.number - 1] = field.range;
         }
     }
@@ -505,20 +505,20 @@ static tly_status take_metadata(tly_onnx *o, const tly_proto_range *message) {
 }
 
 static tly_status walk_model(tly_onnx *o) {
-    uint64_t at = 0, end = o->proto.file->len;
+    uint64_t at = 0, end = o->window.file->len;
     uint32_t num_training = 0;
     int has_graph = 0;
     tly_status status = TLY_OK;
     while (status == TLY_OK && at < end) {
         tly_proto_field field;
         uint64_t start = at;
-        status = tly_proto_next(&o->proto, &at, end, &field);
+        status = tly_proto_next(&o->window, &at, end, &field);
         if (status != TLY_OK ||
             (field.number != MODEL_GRAPH && field.number != MODEL_METADATA &&
              field.number != MODEL_TRAINING && field.number != MODEL_FUNCTIONS)) {
             continue;
         }
-        status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "a model's field");
+        status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "a model's field");
         if (status != TLY_OK) {
             break;
         }
@@ -552,8 +552,8 @@ static tly_status walk_model(tly_onnx *o) {
  * there, the element type here. */
 enum kind { KIND_NONE, KIND_MODEL, KIND_TENSOR };
 
-static enum kind find_kind(tly_proto *proto) {
-    uint64_t at = 0, end = proto->file->len;
+static enum kind find_kind(tly_window *window) {
+    uint64_t at = 0, end = window->file->len;
     int seen_graph = 0;
     tly_proto_field field;
     if (end == 0) {
@@ -561,12 +561,12 @@ static enum kind find_kind(tly_proto *proto) {
     }
     while (at < end) {
         uint64_t start = at;
-        if (tly_proto_next(proto, &at, end, &field) != TLY_OK) {
+        if (tly_proto_next(window, &at, end, &field) != TLY_OK) {
             /* A model that breaks off is still a model, if it begins as nearly all do: with
              * ir_version, a small number. */
             const uint8_t *p;
             uint64_t got;
-            return start > 0 && tly_proto_peek(proto, 0, 2, &p, &got) == TLY_OK && got == 2 &&
+            return start > 0 && tly_window_peek(window, 0, 2, &p, &got) == TLY_OK && got == 2 &&
                            p[0] == 0x08 && p[1] < 0x80
                        ? KIND_MODEL
                        : KIND_NONE;
@@ -580,11 +580,11 @@ static enum kind find_kind(tly_proto *proto) {
 }
 
 int tly_import_looks_like_onnx(const tly_import *import) {
-    tly_proto proto;
+    tly_window window;
     enum kind kind = KIND_NONE;
-    if (tly_proto_init(&proto, import->context, &import->files[0], NULL) == TLY_OK) {
-        kind = find_kind(&proto);
-        tly_proto_cleanup(&proto);
+    if (tly_window_init(&window, import->context, &import->files[0], NULL) == TLY_OK) {
+        kind = find_kind(&window);
+        tly_window_cleanup(&window);
     }
     return kind != KIND_NONE;
 }
@@ -598,10 +598,10 @@ tly_status tly_import_read_onnx(tly_import *import, tly_error *error) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for the names of subgraphs");
     }
-    status = tly_proto_init(&o.proto, import->context, &import->files[0], NULL);
+    status = tly_window_init(&o.window, import->context, &import->files[0], NULL);
     if (status == TLY_OK) {
-        enum kind kind = find_kind(&o.proto);
-        o.proto.error = error;
+        enum kind kind = find_kind(&o.window);
+        o.window.error = error;
         if (kind == KIND_TENSOR) {
             tly_proto_range whole = {0, import->files[0].len};
             tly_onnx_leaf leaf = {{0, 0}, "tensor", 0, 0};
@@ -609,7 +609,7 @@ tly_status tly_import_read_onnx(tly_import *import, tly_error *error) {
         } else {
             status = walk_model(&o);
         }
-        tly_proto_cleanup(&o.proto);
+        tly_window_cleanup(&o.window);
     } else {
         status = tly_base_fail(error, status, TLY_NO_OFFSET, "", "no memory for a read window");
     }

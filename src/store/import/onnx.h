@@ -10,8 +10,8 @@
 typedef struct tly_onnx {
     tly_import *import;
     tly_error *error;
-    tly_proto proto; /* over files[0] */
-    char *path;      /* name of the subgraph so far, not NUL-terminated; cap_path bytes */
+    tly_window window; /* over files[0] */
+    char *path;        /* name of the subgraph so far, not NUL-terminated; cap_path bytes */
     size_t path_len, cap_path;
     uint32_t depth;
     uint32_t num_scopes;

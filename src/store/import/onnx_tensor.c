@@ -130,12 +130,12 @@ static tly_status add_dim(tly_onnx *o, declared *d, uint64_t value, uint64_t at)
 static tly_status add_dims(tly_onnx *o, declared *d, const tly_proto_field *field) {
     uint64_t at = field->range.at, end = at + field->range.len;
     if (field->wire != TLY_WIRE_LEN) {
-        tly_status status = tly_proto_expect(&o->proto, field, TLY_WIRE_VARINT, "dims");
+        tly_status status = tly_proto_expect(&o->window, field, TLY_WIRE_VARINT, "dims");
         return status == TLY_OK ? add_dim(o, d, field->value, at) : status;
     }
     while (at < end) {
         uint64_t value, start = at;
-        tly_status status = tly_proto_varint(&o->proto, &at, end, &value);
+        tly_status status = tly_proto_varint(&o->window, &at, end, &value);
         if (status == TLY_OK) {
             status = add_dim(o, d, value, start);
         }
@@ -155,15 +155,15 @@ static tly_status take_field(tly_onnx *o, declared *d, const tly_proto_field *fi
     case DATA_TYPE:
         d->type = field->value;
         d->has_type = 1;
-        return tly_proto_expect(&o->proto, field, TLY_WIRE_VARINT, "data_type");
+        return tly_proto_expect(&o->window, field, TLY_WIRE_VARINT, "data_type");
     case SEGMENT:
         d->has_segment = 1;
         return TLY_OK;
     case NAME:
         d->name = field->range;
-        return tly_proto_expect(&o->proto, field, TLY_WIRE_LEN, "name");
+        return tly_proto_expect(&o->window, field, TLY_WIRE_LEN, "name");
     case RAW_DATA:
-        status = tly_proto_expect(&o->proto, field, TLY_WIRE_LEN, "raw_data");
+        status = tly_proto_expect(&o->window, field, TLY_WIRE_LEN, "raw_data");
         if (status == TLY_OK && d->has_raw) {
             return tly_base_fail(o->error, TLY_MALFORMED, start, "repeated-field",
                                  "a tensor has raw_data twice");
@@ -186,7 +186,7 @@ static tly_status take_field(tly_onnx *o, declared *d, const tly_proto_field *fi
             d->first_external.at = start;
             d->first_external.len = d->message.at + d->message.len - start;
         }
-        return tly_proto_expect(&o->proto, field, TLY_WIRE_LEN, "external_data");
+        return tly_proto_expect(&o->window, field, TLY_WIRE_LEN, "external_data");
     case DATA_LOCATION:
         d->external = field->value == 1;
         if (field->value > 1) {
@@ -194,7 +194,7 @@ static tly_status take_field(tly_onnx *o, declared *d, const tly_proto_field *fi
                                  "a tensor's data_location is %llu; 0 and 1 are known",
                                  (unsigned long long)field->value);
         }
-        return tly_proto_expect(&o->proto, field, TLY_WIRE_VARINT, "data_location");
+        return tly_proto_expect(&o->window, field, TLY_WIRE_VARINT, "data_location");
     default:
         return TLY_OK;
     }
@@ -205,7 +205,7 @@ static tly_status read_fields(tly_onnx *o, declared *d) {
     while (at < end) {
         uint64_t start = at;
         tly_proto_field field;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK) {
             status = take_field(o, d, &field, start);
         }
@@ -224,7 +224,7 @@ static tly_status parse_decimal(tly_onnx *o, const tly_proto_range *range, uint6
         return tly_base_fail(o->error, TLY_MALFORMED, range->at, "external-number",
                              "an offset or length of external data is no number of 64 bits");
     }
-    status = tly_proto_copy(&o->proto, range->at, digits, range->len);
+    status = tly_window_copy(&o->window, range->at, digits, range->len);
     for (uint64_t i = 0; i < range->len && status == TLY_OK; i++) {
         if (digits[i] < '0' || digits[i] > '9' || tly_base_mul_u64(value, 10, &value) ||
             tly_base_add_u64(value, (uint64_t)(digits[i] - '0'), &value)) {
@@ -240,7 +240,7 @@ static int is_text(tly_onnx *o, const tly_proto_range *range, const char *text) 
     char copy[16];
     size_t len = strlen(text);
     return range->len == len && len <= sizeof copy &&
-           tly_proto_copy(&o->proto, range->at, copy, len) == TLY_OK &&
+           tly_window_copy(&o->window, range->at, copy, len) == TLY_OK &&
            memcmp(copy, text, len) == 0;
 }
 
@@ -252,9 +252,9 @@ static tly_status take_place(tly_onnx *o, const tly_proto_range *message, place 
     uint8_t *seen;
     while (at < end) {
         tly_proto_field field;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && (field.number == 1 || field.number == 2)) {
-            status = tly_proto_expect(&o->proto, &field, TLY_WIRE_LEN, "external_data");
+            status = tly_proto_expect(&o->window, &field, TLY_WIRE_LEN, "external_data");
             *(field.number == 1 ? &key : &value) = field.range;
         }
         if (status != TLY_OK) {
@@ -284,7 +284,7 @@ static tly_status take_place(tly_onnx *o, const tly_proto_range *message, place 
     }
     p->location[value.len] = '\0';
     {
-        tly_status status = tly_proto_copy(&o->proto, value.at, p->location, value.len);
+        tly_status status = tly_window_copy(&o->window, value.at, p->location, value.len);
         if (status == TLY_OK && value.len != 0 &&
             memchr(p->location, '\0', (size_t)value.len) != NULL) {
             return tly_base_fail(o->error, TLY_MALFORMED, value.at, "external-location",
@@ -298,7 +298,7 @@ static tly_status read_place(tly_onnx *o, const declared *d, place *p) {
     uint64_t at = d->first_external.at, end = at + d->first_external.len;
     while (at < end) {
         tly_proto_field field;
-        tly_status status = tly_proto_next(&o->proto, &at, end, &field);
+        tly_status status = tly_proto_next(&o->window, &at, end, &field);
         if (status == TLY_OK && field.number == EXTERNAL_DATA) {
             status = take_place(o, &field.range, p);
         }
@@ -356,7 +356,7 @@ static tly_status open_external(tly_onnx *o, const place *p, uint32_t *out_file)
     }
     if (status == TLY_OK) {
         /* The window of the model looks at files[0], which may just have moved. */
-        o->proto.file = &import->files[0];
+        o->window.file = &import->files[0];
         status =
             tly_import_file_open_below(&import->files[import->num_files], import->folder_fd, name,
                                        import->options.follow_links, p->location_offset, o->error);
@@ -442,7 +442,7 @@ static tly_status find_data(tly_onnx *o, const declared *d, const struct row *ro
         return bad(o, entry->name, TLY_OVERFLOW, d->message.at, "size-overflow",
                    "its size does not fit in 64 bits");
     }
-    status = tly_import_count_values(&o->proto, entry, &got);
+    status = tly_import_count_values(&o->window, entry, &got);
     return status != TLY_OK || got == wanted
                ? status
                : bad_len(o, entry->name, d->message.at, "data-len", wanted, got, "values");
@@ -530,7 +530,7 @@ tly_status tly_onnx_take_attribute(tly_onnx *o, const tly_proto_range *message,
     uint64_t count;
     tly_status status = tly_onnx_full_name(o, leaf, &entry.name);
     if (status == TLY_OK) {
-        status = tly_import_count_values(&o->proto, &entry, &count);
+        status = tly_import_count_values(&o->window, &entry, &count);
     }
     return status == TLY_OK ? add(o, &entry, &count, count) : status;
 }

@@ -12,7 +12,7 @@
 
 /* A walk over the values of one field; `take` gets them in order. */
 typedef struct walk {
-    tly_proto *proto;
+    tly_window *window;
     const tly_import_entry *entry;
     tly_status (*take)(void *user, const uint64_t *values, size_t num);
     void *user;
@@ -21,7 +21,7 @@ typedef struct walk {
 } walk;
 
 static tly_status out_of_range(walk *w, uint64_t at) {
-    return tly_base_fail(w->proto->error, TLY_MALFORMED, at, "value-range",
+    return tly_base_fail(w->window->error, TLY_MALFORMED, at, "value-range",
                          "a value does not fit the tensor's element type %s",
                          tly_dtype_find(w->entry->dtype)->name);
 }
@@ -81,7 +81,7 @@ static tly_status walk_varints(walk *w, const tly_proto_range *range) {
     uint64_t at = range->at, end = range->at + range->len;
     while (at < end) {
         uint64_t value, start = at;
-        tly_status status = tly_proto_varint(w->proto, &at, end, &value);
+        tly_status status = tly_proto_varint(w->window, &at, end, &value);
         if (status == TLY_OK) {
             status = put(w, value, start);
         }
@@ -96,7 +96,7 @@ static tly_status walk_fixed(walk *w, const tly_proto_range *range) {
     uint64_t width = w->entry->wire == TLY_WIRE_FIXED32 ? 4 : 8;
     uint64_t at = range->at, end = range->at + range->len;
     if (range->len % width != 0) {
-        return tly_base_fail(w->proto->error, TLY_MALFORMED, range->at, "packed-len",
+        return tly_base_fail(w->window->error, TLY_MALFORMED, range->at, "packed-len",
                              "a packed field of %llu-byte values has %llu bytes",
                              (unsigned long long)width, (unsigned long long)range->len);
     }
@@ -105,9 +105,9 @@ static tly_status walk_fixed(walk *w, const tly_proto_range *range) {
         tly_status status;
         const uint8_t *p = bytes;
         uint64_t got;
-        status = tly_proto_peek(w->proto, at, end - at, &p, &got);
+        status = tly_window_peek(w->window, at, end - at, &p, &got);
         if (status == TLY_OK && got < width) { /* across the end of the window */
-            status = tly_proto_copy(w->proto, at, bytes, width);
+            status = tly_window_copy(w->window, at, bytes, width);
             p = bytes;
             got = width;
         }
@@ -125,7 +125,7 @@ static tly_status run(walk *w) {
     uint64_t at = w->entry->offset, end = w->entry->offset + w->entry->extent;
     while (at < end) {
         tly_proto_field field;
-        tly_status status = tly_proto_next(w->proto, &at, end, &field);
+        tly_status status = tly_proto_next(w->window, &at, end, &field);
         if (status != TLY_OK) {
             return status;
         }
@@ -138,7 +138,7 @@ static tly_status run(walk *w) {
             status = w->entry->wire == TLY_WIRE_VARINT ? walk_varints(w, &field.range)
                                                        : walk_fixed(w, &field.range);
         } else {
-            status = tly_proto_expect(w->proto, &field, w->entry->wire, "a field of values");
+            status = tly_proto_expect(w->window, &field, w->entry->wire, "a field of values");
         }
         if (status != TLY_OK) {
             return status;
@@ -158,10 +158,10 @@ static tly_status count_some(void *user, const uint64_t *values, size_t num) {
     return TLY_OK;
 }
 
-tly_status tly_import_count_values(tly_proto *proto, const tly_import_entry *entry,
+tly_status tly_import_count_values(tly_window *window, const tly_import_entry *entry,
                                    uint64_t *out_count) {
     walk w;
-    w.proto = proto;
+    w.window = window;
     w.entry = entry;
     w.take = count_some;
     w.user = out_count;
@@ -224,20 +224,21 @@ static tly_status store_some(void *user, const uint64_t *values, size_t num) {
 tly_status tly_import_stream_values(const tly_import *import, const tly_import_entry *entry,
                                     tly_import_sink sink, void *user, tly_error *error) {
     output o = {.entry = entry, .sink = sink, .user = user, .error = error};
-    tly_proto proto;
+    tly_window window;
     walk w;
-    tly_status status = tly_proto_init(&proto, import->context, &import->files[entry->file], error);
+    tly_status status =
+        tly_window_init(&window, import->context, &import->files[entry->file], error);
     if (status != TLY_OK) {
         return status;
     }
     o.left = entry->byte_len;
     o.chunk = tly_base_alloc(import->context, CHUNK_LEN, 16);
     if (o.chunk == NULL) {
-        tly_proto_cleanup(&proto);
+        tly_window_cleanup(&window);
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for a buffer of values");
     }
-    w.proto = &proto;
+    w.window = &window;
     w.entry = entry;
     w.take = store_some;
     w.user = &o;
@@ -254,6 +255,6 @@ tly_status tly_import_stream_values(const tly_import *import, const tly_import_e
                                "the file has changed while it was read");
     }
     tly_base_free(import->context, o.chunk, CHUNK_LEN, 16);
-    tly_proto_cleanup(&proto);
+    tly_window_cleanup(&window);
     return status;
 }

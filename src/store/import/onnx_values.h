@@ -11,7 +11,7 @@
 
 /* Counts the values of entry->field in the message at entry->offset, and checks that each fits the
  * element type (rule "value-range"). */
-tly_status tly_import_count_values(tly_proto *proto, const tly_import_entry *entry,
+tly_status tly_import_count_values(tly_window *window, const tly_import_entry *entry,
                                    uint64_t *out_count);
 
 /* tly_import_stream for TLY_CODING_TYPED. */
