@@ -24,6 +24,7 @@ typedef struct decision {
     int64_t strides[TLY_MAX_RANK];
     uint32_t morton_bits[TLY_MAX_RANK];
     tly_nest nest;
+    tly_wire_layout named; /* the stored panel goes out under this entry's profile; tag 0: none */
     tly_error error;
 } decision;
 
@@ -156,6 +157,16 @@ static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
     return plan(d, index, len, 64);
 }
 
+/* Is the tensor stored as the panel that `profile` describes, `len` bytes of it? */
+static int is_stored_as(const tly_descriptor *stored, const tly_panel_profile *profile,
+                        uint64_t len) {
+    tly_panel_profile own;
+    return stored->private_id == TLY_PANEL_LAYOUT_ID && stored->num_buffers == 1 &&
+           stored->byte_offset == 0 && stored->buffers[0].byte_size == len &&
+           tly_panel_decode(stored->private_data, stored->private_len, &own, NULL) == TLY_OK &&
+           tly_panel_same_layout(&own, profile);
+}
+
 static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layout *layout) {
     const tly_descriptor *s = d->stored;
     tly_panel_profile profile;
@@ -163,6 +174,7 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
     uint64_t len;
     uint32_t alignment;
     int32_t verdict;
+    int stored;
     tly_status status;
     if (d->num_profiles++ >= TLY_ANSWER_MAX_PROFILES) {
         return skip(d, index, "too many profiles in one request");
@@ -176,12 +188,20 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
     if (tly_panel_bind(&profile, s->rank, s->shape, &d->nest, &len, &d->error) != TLY_OK) {
         return skip(d, index, d->error.message);
     }
-    if (!d->allow_transcode) {
+    stored = is_stored_as(s, &profile, len);
+    if (!stored && !d->allow_transcode) {
         return skip(d, index, "transcoding is not allowed");
+    }
+    if (!stored && len > d->limits->transcode_limit) { /* before work is done for a probe */
+        return skip(d, index, "over the transcoding limit");
     }
     if (tly_panel_verdicts_check(d->limits->verdicts, &profile, &d->limits->probe_budget,
                                  &d->error) != TLY_OK) {
         return skip(d, index, d->error.message);
+    }
+    if (stored) {
+        d->named = *layout;
+        return TLY_WIRE_NATIVE;
     }
     verdict = plan(d, index, len, profile.alignment);
     if (verdict != TLY_WIRE_TRANSCODE) {
@@ -204,10 +224,11 @@ static int32_t consider(void *user, uint32_t index, const tly_wire_layout *layou
     if (layout->tag < TLY_LAYOUT_PRIVATE_FIRST || layout->tag > TLY_LAYOUT_PRIVATE_LAST) {
         return consider_core(d, index, layout->tag);
     }
-    if (layout->tag == d->stored->layout && layout->metadata_len == d->stored->private_len &&
+    if (layout->tag == d->stored->layout && d->stored->private_id != TLY_PANEL_LAYOUT_ID &&
+        layout->metadata_len == d->stored->private_len &&
         (layout->metadata_len == 0 ||
          memcmp(layout->metadata, d->stored->private_data, layout->metadata_len) == 0)) {
-        return TLY_WIRE_NATIVE; /* stored packed, by the same template */
+        return TLY_WIRE_NATIVE; /* somebody else's layout, in the same words */
     }
     if (layout->tag != TLY_PANEL_LAYOUT_TAG) {
         return skip(d, index, "unknown extension");
@@ -278,6 +299,7 @@ static tly_status use_made(tly_answer *a, const tly_catalogue_entry *entry, deci
 
 static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decision *d,
                          const tly_wire_request *request, tly_error *error) {
+    tly_descriptor native;
     int32_t verdict;
     uint32_t index =
         tly_wire_choose_layout(&request->layouts, d->allow_transcode, consider, d, &verdict);
@@ -293,7 +315,13 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
     } else {
         say(d, "native layout, %s", tly_layout_name(d->stored->layout));
     }
-    return use_native(a, entry, d->stored, request->min_alignment, error);
+    native = *d->stored;
+    if (d->named.tag != 0) { /* the peer compares the profile's bytes with those that it sent */
+        native.layout = d->named.tag;
+        native.private_data = d->named.metadata;
+        native.private_len = d->named.metadata_len;
+    }
+    return use_native(a, entry, &native, request->min_alignment, error);
 }
 
 static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_answer_limits *limits,

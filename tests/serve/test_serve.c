@@ -96,6 +96,111 @@ static void panels_are_packed(void **state) {
     fixture_cleanup(&f);
 }
 
+/* A tensor that is kept as a panel goes out as it is to whoever asks for that layout, under the
+ * asker's own profile, with or without leave to transcode; nobody else gets it by mistake. */
+static void stored_panels_are_native(void **state) {
+    static const uint64_t shape[] = {20, 30};
+    fixture f;
+    tly_client *client;
+    tly_panel_profile profile, asked, other;
+    tly_fetch_layout layouts[2] = {{0}};
+    tly_fetch_request request = {.size = sizeof request, .key = "p", .layouts = layouts};
+    tly_fetched *fetched;
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    uint8_t text[TLY_PANEL_MAX_LEN], asked_text[TLY_PANEL_MAX_LEN], *bytes;
+    size_t text_len, asked_len;
+    uint64_t len;
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    CHECK_OK(tly_panel_by_name("nr16", TLY_F32, 0, &profile, &error), &error);
+    CHECK_OK(tly_panel_by_name("nr32", TLY_F32, 0, &other, &error), &error);
+    CHECK_OK(tly_panel_encode(&profile, text, sizeof text, &text_len, &error), &error);
+    CHECK_OK(tly_panel_bind(&profile, 2, shape, NULL, &len, &error), &error);
+    CHECK_OK(tly_descriptor_init_private(&d, &buffer, TLY_F32, 2, shape, TLY_PANEL_LAYOUT_TAG,
+                                         TLY_PANEL_LAYOUT_ID, text, (uint32_t)text_len, len, 64),
+             &error);
+    bytes = f.blocks[f.num_blocks++] = malloc(len);
+    memset(bytes, 0x5A, len);
+    CHECK_OK(tly_catalogue_add_tensor(f.catalogue, "p", &d, bytes, len, &error), &error);
+    buffer.byte_size = len - 4; /* not what the template says for this shape */
+    CHECK_OK(tly_catalogue_add_tensor(f.catalogue, "short", &d, bytes, len - 4, &error), &error);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+
+    asked = profile;
+    snprintf(asked.kernel, sizeof asked.kernel, "somebody/else");
+    asked.alignment = 4096;
+    CHECK_OK(tly_panel_encode(&asked, asked_text, sizeof asked_text, &asked_len, &error), &error);
+    layouts[0].profile = &other;
+    layouts[1].profile = &asked;
+    request.num_layouts = 2;
+    for (int leave = 0; leave < 2; leave++) {
+        const tly_descriptor *got;
+        request.request_flags = leave ? TLY_WIRE_ALLOW_TRANSCODE : 0;
+        CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+        assert_int_equal(tly_fetched_choice(fetched), 1);
+        got = tly_fetched_descriptor(fetched);
+        assert_int_equal(got->private_len, asked_len);
+        assert_memory_equal(got->private_data, asked_text, asked_len);
+        assert_int_equal(tly_fetched_len(fetched), len);
+        assert_memory_equal(tly_fetched_data(fetched), bytes, len);
+        assert_int_equal((uintptr_t)tly_fetched_data(fetched) % 4096, 0);
+        tly_fetched_free(fetched);
+    }
+
+    asked.has_probe = 1; /* of a kernel that packs in another way */
+    asked.probe_hash = 1;
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 2); /* native, unasked: the panel as it is kept */
+    assert_memory_equal(tly_fetched_descriptor(fetched)->private_data, text, text_len);
+    tly_fetched_free(fetched);
+
+    asked.has_probe = 0;
+    asked.probe_hash = 0;
+    request.key = "short";
+    assert_int_not_equal(tly_client_fetch(client, &request, &fetched, &error), TLY_OK);
+    assert_string_equal(error.rule, "panel-mismatch");
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
+/* A probe hash decides: the right one is served, a wrong one is skipped. */
+static void probes_are_proven(void **state) {
+    static const uint64_t shape[] = {20, 30};
+    fixture f;
+    tly_client *client;
+    tly_panel_profile wrong, right;
+    tly_fetch_layout layouts[2] = {{0}};
+    tly_fetch_request request = {.size = sizeof request,
+                                 .key = "w",
+                                 .layouts = layouts,
+                                 .num_layouts = 2,
+                                 .request_flags = TLY_WIRE_ALLOW_TRANSCODE};
+    tly_fetched *fetched;
+    tly_error error;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "w", TLY_F32, 2, shape);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    CHECK_OK(tly_panel_by_name("nr16", TLY_F32, 0, &right, &error), &error);
+    CHECK_OK(tly_panel_probe_expected(f.context, &right, 0, &right.probe_hash, &error), &error);
+    right.has_probe = 1;
+    wrong = right;
+    wrong.probe_hash ^= 1;
+    layouts[0].profile = &wrong;
+    layouts[1].profile = &right;
+    for (int again = 0; again < 3; again++) {
+        CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+        assert_int_equal(tly_fetched_choice(fetched), 1);
+        tly_fetched_free(fetched);
+    }
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
 static void core_layouts_are_transcoded(void **state) {
     static const uint8_t tags[] = {TLY_LAYOUT_COL_MAJOR, TLY_LAYOUT_STRIDED, TLY_LAYOUT_MORTON};
     static const uint64_t shape[] = {37, 61};
@@ -305,6 +410,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(native_layout),
         cmocka_unit_test(panels_are_packed),
+        cmocka_unit_test(stored_panels_are_native),
+        cmocka_unit_test(probes_are_proven),
         cmocka_unit_test(core_layouts_are_transcoded),
         cmocka_unit_test(over_the_limit_falls_through),
         cmocka_unit_test(unknown_keys),
