@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "cli/describe.h"
 
 tly_status tly_fetch_check_arguments(const tly_cli *cli, tly_error *error) {
     size_t len;
@@ -70,6 +71,19 @@ tly_status tly_fetch_facts(const tly_context *context, const char *address, cons
     tly_fetched_free(fetched);
     tly_client_free(client);
     return status;
+}
+
+tly_status tly_fetch_expect(const tly_tensor_facts *facts, const tly_descriptor *answer,
+                            const char *key, tly_error *error) {
+    char was[128], is[128];
+    if (answer->dtype == facts->dtype && answer->rank == facts->rank &&
+        memcmp(answer->shape, facts->shape, facts->rank * sizeof *facts->shape) == 0) {
+        return TLY_OK;
+    }
+    return tly_base_fail(error, TLY_MISMATCH, TLY_NO_OFFSET, "tensor-changed",
+                         "%s was %s at first and came as %s: the server has another tensor now",
+                         key, tly_describe_shape(was, sizeof was, facts->shape, facts->rank),
+                         tly_describe_shape(is, sizeof is, answer->shape, answer->rank));
 }
 
 void *tly_fetch_to_pages(void *user, const tly_descriptor *descriptor, uint64_t len,

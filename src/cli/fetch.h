@@ -24,6 +24,11 @@ typedef struct tly_tensor_facts {
 tly_status tly_fetch_facts(const tly_context *context, const char *address, const char *key,
                            tly_tensor_facts *out_facts, tly_error *error);
 
+/* Is the answer still the tensor that `facts` were about? Its owner may have changed it in between,
+ * and a panel of another shape can have the same length. Errors: MISMATCH. */
+tly_status tly_fetch_expect(const tly_tensor_facts *facts, const tly_descriptor *answer,
+                            const char *key, tly_error *error);
+
 /* Memory for data that is fetched: pages of its own, so that it can be made read-only. */
 typedef struct tly_fetch_pages {
     void *base;

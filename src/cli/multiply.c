@@ -21,6 +21,7 @@ typedef struct job {
     tly_context *gemm_context; /* with that allocator */
     tly_client *client;
     tly_gemm_adapter *adapter;
+    tly_tensor_facts facts; /* what B was when the product was planned */
     tly_gemm_problem problem;
     tly_panel_profile profile;
     tly_gemm *gemm;
@@ -41,28 +42,28 @@ static uint64_t elements_len(tly_dtype dtype, uint64_t rows, uint64_t columns) {
 static tly_status describe_problem(job *work, tly_error *error) {
     const tly_multiply_options *options = work->options;
     tly_multiply_result *result = work->result;
-    tly_tensor_facts facts;
+    const tly_tensor_facts *facts = &work->facts;
     tly_gemm_problem *problem = &work->problem;
     tly_status status =
-        tly_fetch_facts(work->context, options->address, options->key, &facts, error);
+        tly_fetch_facts(work->context, options->address, options->key, &work->facts, error);
     if (status != TLY_OK) {
         return status;
     }
-    if (facts.rank != 2 || facts.shape[0] == 0 || facts.shape[1] == 0 ||
-        facts.shape[0] == TLY_DYNAMIC || facts.shape[1] == TLY_DYNAMIC) {
+    if (facts->rank != 2 || facts->shape[0] == 0 || facts->shape[1] == 0 ||
+        facts->shape[0] == TLY_DYNAMIC || facts->shape[1] == TLY_DYNAMIC) {
         return tly_base_fail(
             error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "multiply-shape",
             "%s has rank %u; only a matrix without an empty side can be multiplied", options->key,
-            facts.rank);
+            facts->rank);
     }
     problem->size = sizeof *problem;
     problem->m = options->m;
-    problem->n = facts.shape[options->stored_nk ? 0 : 1];
-    problem->k = facts.shape[options->stored_nk ? 1 : 0];
-    problem->b_dtype = facts.dtype;
+    problem->n = facts->shape[options->stored_nk ? 0 : 1];
+    problem->k = facts->shape[options->stored_nk ? 1 : 0];
+    problem->b_dtype = facts->dtype;
     problem->stored_nk = (uint8_t)options->stored_nk;
-    if (!tly_operand_types(facts.dtype, &problem->a_dtype, &problem->c_dtype)) {
-        const tly_dtype_info *info = tly_dtype_find(facts.dtype);
+    if (!tly_operand_types(facts->dtype, &problem->a_dtype, &problem->c_dtype)) {
+        const tly_dtype_info *info = tly_dtype_find(facts->dtype);
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "multiply-type",
                              "%s is %s; f32, f64, bf16 and i8 can be multiplied", options->key,
                              info != NULL ? info->name : "of a type unknown here");
@@ -70,8 +71,8 @@ static tly_status describe_problem(job *work, tly_error *error) {
     result->m = problem->m;
     result->n = problem->n;
     result->k = problem->k;
-    result->dtype = facts.dtype;
-    memcpy(result->shape, facts.shape, sizeof result->shape);
+    result->dtype = facts->dtype;
+    memcpy(result->shape, facts->shape, sizeof result->shape);
     return TLY_OK;
 }
 
@@ -156,12 +157,16 @@ static tly_status fetch_panel(job *work, tly_error *error) {
     if (status != TLY_OK) {
         return status;
     }
+    descriptor = tly_fetched_descriptor(work->panel_answer);
+    status = tly_fetch_expect(&work->facts, descriptor, request.key, error);
+    if (status != TLY_OK) {
+        return status;
+    }
     work->result->fetch_seconds = tly_bench_now() - started;
     work->result->bytes_fetched = tly_fetched_len(work->panel_answer);
     if (tly_fetched_choice(work->panel_answer) == request.num_layouts) {
         status = pack_here(work, error);
     } else {
-        descriptor = tly_fetched_descriptor(work->panel_answer);
         work->panel =
             (const uint8_t *)tly_fetched_data(work->panel_answer) + descriptor->byte_offset;
         work->panel_len = tly_fetched_len(work->panel_answer) - descriptor->byte_offset;
@@ -218,6 +223,10 @@ static tly_status fetch_plain(job *work, tly_error *error) {
     if (status == TLY_OK && work->options->plain) {
         work->result->bytes_fetched = tly_fetched_len(work->plain_answer);
         work->result->fetch_seconds = tly_bench_now() - started;
+    }
+    if (status == TLY_OK) {
+        status = tly_fetch_expect(&work->facts, tly_fetched_descriptor(work->plain_answer),
+                                  request.key, error);
     }
     if (status == TLY_OK && tly_fetched_choice(work->plain_answer) != 0) {
         return tly_base_fail(
