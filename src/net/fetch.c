@@ -51,12 +51,12 @@ static tly_status send_request(tly_client *client, const tly_fetch_request *requ
         .request_flags = request->request_flags,
         .min_alignment = request->min_alignment != 0 ? request->min_alignment : DEFAULT_ALIGNMENT};
     tly_status status = TLY_OK;
+    if (work_len != 0 && work == NULL) {
+        return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a request", error);
+    }
     if (work_len != 0) {
         uint8_t *profiles = work + request->num_layouts * sizeof *entries;
         uint8_t *list = profiles + (size_t)request->num_layouts * TLY_PANEL_MAX_LEN;
-        if (work == NULL) {
-            return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a request", error);
-        }
         status =
             put_layouts(request, entries, (uint8_t(*)[TLY_PANEL_MAX_LEN])(void *)profiles, error);
         if (status == TLY_OK) {
