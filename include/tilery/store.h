@@ -130,7 +130,8 @@ TLY_API tly_status tly_store_guard_end(tly_store_guard *guard, tly_error *error)
 TLY_API int tly_store_intact(const tly_store *store);
 
 /* Checks everything that opening leaves out: the metadata, every descriptor, its buffers, and that
- * padding is zero. Reads no tensor's data. Errors: as the functions above. Thread-safe. */
+ * padding is zero. Reads no tensor's data. Errors: as the functions above; UNSUPPORTED for a file
+ * with composites. Thread-safe. */
 TLY_API tly_status tly_store_verify(const tly_store *store, tly_error *error);
 
 /* --- key-value metadata (Hurray 1.0, file-format, KV metadata) --- */

@@ -37,6 +37,13 @@ typedef enum tly_layout_tag {
     TLY_LAYOUT_STRIDED = 0x03,
     TLY_LAYOUT_TILED = 0x04,
     TLY_LAYOUT_MORTON = 0x05,
+    TLY_LAYOUT_COO = 0x06,
+    TLY_LAYOUT_CSR = 0x07,
+    TLY_LAYOUT_CSC = 0x08,
+    TLY_LAYOUT_CSF = 0x09,
+    TLY_LAYOUT_BLOCK_PAGED = 0x0A,
+    TLY_LAYOUT_COMPOSITE = 0x0B,
+    TLY_LAYOUT_HILBERT = 0x40,
     TLY_LAYOUT_PRIVATE_FIRST = 0xF0,
     TLY_LAYOUT_PRIVATE_LAST = 0xFE
 } tly_layout_tag;
@@ -72,26 +79,134 @@ typedef struct tly_buffer_info {
     uint8_t reserved;     /* 0 */
 } tly_buffer_info;
 
+/* Optional sections (tly_descriptor.flags). */
+#define TLY_FLAG_QUANTIZATION     0x01u
+#define TLY_FLAG_SHARD            0x02u
+#define TLY_FLAG_EXTENSION_TYPE   0x04u
+#define TLY_FLAG_STATISTICS       0x08u
+#define TLY_FLAG_COMPOSITE_MEMBER 0x10u
+
+/* Fields of the block-paged layout (Hurray 1.0, layouts/block-paged). */
+typedef struct tly_block_paged {
+    uint64_t num_pages;
+    uint32_t page_size;   /* tokens, >= 1 */
+    uint32_t paged_axis;  /* 0 */
+    uint32_t num_seqs;    /* sequences in the batch */
+    uint32_t layer_index; /* UINT32_MAX: of no layer */
+    uint8_t kv_role;      /* 0: key; 1: value; 2: other */
+    uint8_t index_type;   /* of block table and sequence pointers; 0: 32 bits; 1: 64 bits */
+    uint16_t reserved;    /* 0 */
+} tly_block_paged;
+
+/* Head of a composite: its members follow it (Hurray 1.0, layouts/composite). */
+typedef struct tly_composite {
+    uint32_t member_count;
+    uint8_t rule;      /* 1: partition; 2: overlay; 3: group */
+    uint8_t operation; /* overlay: 1 replace, 2 add; 0 otherwise */
+    uint16_t reserved; /* 0 */
+} tly_composite;
+
+typedef enum tly_quant_scheme {
+    TLY_QUANT_PER_TENSOR = 1,  /* value = scale * (code - zero_point) */
+    TLY_QUANT_PER_CHANNEL = 2, /* a scale for each index of one axis */
+    TLY_QUANT_PER_BLOCK = 3,   /* a scale for each block along one axis */
+    TLY_QUANT_NF4 = 4,
+    TLY_QUANT_MXFP = 5
+} tly_quant_scheme;
+
+/* How codes become values (Hurray 1.0, quantization). Fields that a scheme has not are 0, buffers
+ * UINT32_MAX. */
+typedef struct tly_quantization {
+    const uint8_t *trailing; /* what the writer put behind the known fields; kept */
+    uint32_t trailing_len;   /* bytes */
+    uint8_t scheme;          /* tly_quant_scheme */
+    uint8_t version;         /* 1 */
+    uint16_t flags;          /* bit 0: symmetric, no zero points (per channel, per block) */
+    uint32_t axis;
+    uint32_t block_size;        /* elements */
+    uint32_t scale_buffer;      /* index in the buffer table */
+    uint32_t zero_point_buffer; /* int32 values; UINT32_MAX: none */
+    float scale;                /* per tensor */
+    int32_t zero_point;         /* per tensor */
+    tly_dtype scale_type;       /* of the scales in scale_buffer */
+    uint8_t reserved[3];        /* 0 */
+} tly_quantization;
+
+/* A tensor that is a box of a larger one (Hurray 1.0, metadata, Shard Section). */
+typedef struct tly_shard {
+    const uint64_t *parent_shape; /* rank entries */
+    const uint64_t *offset;       /* rank entries: where the box begins */
+} tly_shard;
+
+#define TLY_STATISTICS_NNZ      0x01u
+#define TLY_STATISTICS_SPARSITY 0x02u
+#define TLY_STATISTICS_RANGE    0x04u /* minimum, maximum, absolute_maximum */
+#define TLY_STATISTICS_MOMENTS  0x08u /* mean, deviation */
+#define TLY_STATISTICS_N_OF_M   0x10u
+#define TLY_STATISTICS_SPECIALS 0x20u /* has_nan, has_inf */
+
+/* What the writer knew about the elements; advice only (Hurray 1.0, metadata, Statistics Section).
+ */
+typedef struct tly_statistics {
+    uint64_t nnz;
+    double sparsity; /* share of zeros, 0 .. 1 */
+    double minimum;
+    double maximum;
+    double absolute_maximum;
+    double mean;
+    double deviation; /* >= 0 */
+    uint32_t mask;    /* TLY_STATISTICS_*: which fields mean something */
+    uint8_t n;        /* n of every m elements may be other than zero */
+    uint8_t m;
+    uint8_t has_nan;
+    uint8_t has_inf;
+} tly_statistics;
+
+/* A type of the tags 0xF0 .. 0xFE (Hurray 1.0, metadata, Extension Type Section). */
+typedef struct tly_extension_type {
+    uint32_t bit_width;
+    uint32_t exponent_bias;
+    uint8_t packing; /* elements in a byte: 1, or 8 / bit_width */
+    uint8_t is_float;
+    uint8_t is_signed;
+    uint8_t sign_bits;
+    uint8_t exponent_bits;
+    uint8_t mantissa_bits;
+    uint8_t has_nan;
+    uint8_t has_inf;
+} tly_extension_type;
+
 /* A descriptor in memory. Plain memory; whoever fills it owns the arrays: tly_descriptor_decode
  * places them in the caller's work memory (private_data stays in the bytes that were decoded).
  * Fields of layouts other than `layout` are 0 and NULL, levels past num_levels undefined. */
 typedef struct tly_descriptor {
-    uint32_t flags;        /* set by decode (0: no optional sections); ignored by encode */
-    tly_dtype dtype;       /* element type in storage */
-    uint8_t layout;        /* tly_layout_tag */
+    uint32_t flags;  /* TLY_FLAG_*: set by decode; encode looks at ..._COMPOSITE_MEMBER only */
+    tly_dtype dtype; /* element type in storage */
+    uint8_t layout;  /* tly_layout_tag */
     uint8_t version_minor; /* set by decode; encode writes 0 */
-    uint8_t num_buffers;   /* 1 .. 255 */
+    uint8_t num_buffers;   /* 1 .. 255; 0 for the head of a composite */
     uint32_t rank;         /* 0 .. TLY_MAX_RANK; 0 only row-major or private */
     uint32_t num_levels;   /* tiled: 1 .. TLY_TILE_MAX_LEVELS */
     const uint64_t *shape; /* rank entries, TLY_DYNAMIC allowed */
     uint64_t byte_offset;  /* in buffer 0, of the element whose index is all zero */
     const tly_buffer_info *buffers;
-    const int64_t *strides;                     /* strided: rank entries, elements */
-    const uint32_t *morton_bits;                /* Morton: rank entries, > 0, shape <= 2^bits */
-    uint64_t private_id;                        /* private: extension_layout_id */
-    const uint8_t *private_data;                /* private: extension_data */
-    uint32_t private_len;                       /* bytes */
-    uint32_t reserved;                          /* 0 */
+    const int64_t *strides;               /* strided: rank entries, elements */
+    const uint32_t *morton_bits;          /* Morton: rank entries, > 0, shape <= 2^bits */
+    uint64_t private_id;                  /* private: extension_layout_id */
+    const uint8_t *private_data;          /* private: extension_data */
+    uint32_t private_len;                 /* bytes */
+    uint32_t hilbert_order;               /* Hilbert: every extent is 2^order */
+    uint64_t nnz;                         /* COO, CSR, CSC, CSF: stored elements */
+    const uint32_t *mode_order;           /* CSF: rank entries, the axis of each level */
+    const tly_block_paged *paged;         /* block-paged */
+    tly_composite composite;              /* head of a composite */
+    uint8_t is_sorted;                    /* COO: 1: in lexicographic order */
+    uint8_t member_role;                  /* TLY_FLAG_COMPOSITE_MEMBER; 0: correction; 1: base */
+    uint16_t reserved;                    /* 0 */
+    const tly_quantization *quantization; /* NULL: no such section; so for the next three */
+    const tly_shard *shard;
+    const tly_statistics *statistics;
+    const tly_extension_type *extension_type;
     tly_tile_level levels[TLY_TILE_MAX_LEVELS]; /* tiled: outermost first */
 } tly_descriptor;
 
@@ -117,8 +232,12 @@ TLY_API tly_status tly_descriptor_decode(const void *bytes, size_t len, void *wo
 TLY_API tly_status tly_descriptor_encode(const tly_descriptor *descriptor, void *buffer,
                                          size_t capacity, size_t *out_len, tly_error *error);
 
+/* Bits of one element: of the element type or the extension type. 0: unknown. Thread-safe. */
+TLY_API uint32_t tly_descriptor_element_bits(const tly_descriptor *descriptor);
+
 /* Does buffer 0 hold every element that the layout can address, and the padding that the layout
- * asks for? (Hurray 1.0: layouts, "Buffer Size".) Private layouts pass: only their owner knows.
+ * asks for? (Hurray 1.0: layouts, "Buffer Size".) The other buffers of sparse and paged layouts are
+ * checked as far as the descriptor fixes their size. Private layouts pass: only their owner knows.
  * Dynamic shapes pass: nobody knows yet. Errors: MALFORMED (rule B-SIZE), OVERFLOW. Thread-safe. */
 TLY_API tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error);
 

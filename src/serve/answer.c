@@ -332,6 +332,11 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     if (status != TLY_OK) {
         return status;
     }
+    if (stored.layout == TLY_LAYOUT_COMPOSITE) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "stored-composite",
+                             "the tensor is the head of a composite, which is not served yet: ask "
+                             "for its members by their names");
+    }
     for (uint32_t i = 0; i < stored.num_buffers; i++) {
         if (stored.buffers[i].device != TLY_DEVICE_CPU) {
             return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "stored-device",
@@ -344,7 +349,9 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     d->stored = &stored;
     d->allow_transcode = (request->request_flags & TLY_WIRE_ALLOW_TRANSCODE) != 0;
     d->min_alignment = request->min_alignment;
-    if (stored.num_buffers == 1 && tly_descriptor_nest(&stored, native, &d->error) == TLY_OK) {
+    /* A tensor with more sections (quantization, shard, ...) would lose them: it goes as it is. */
+    if (stored.flags == 0 && stored.num_buffers == 1 &&
+        tly_descriptor_nest(&stored, native, &d->error) == TLY_OK) {
         d->native = native;
     }
     a->store = entry->store;

@@ -127,6 +127,11 @@ tly_status tly_store_verify(const tly_store *store, tly_error *error) {
             }
         }
         status = tly_store_descriptor(store, i, work, work_len, &d, error);
+        if (status == TLY_OK && d.layout == TLY_LAYOUT_COMPOSITE) {
+            status = tly_base_fail(error, TLY_UNSUPPORTED, e.descriptor_offset, "U-COMPOSITE",
+                                   "whether the members of a composite fit together is not checked "
+                                   "by this version");
+        }
     }
     tly_base_free(store->context, work, work_len, 8);
     return status == TLY_OK ? check_parts(store, error) : status;

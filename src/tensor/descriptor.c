@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "tensor/layouts.h"
 #include "tensor/reader.h"
+#include "tensor/sections.h"
 
 #define HEADER_LEN 20
 
@@ -64,28 +65,12 @@ static tly_status bad_layout(uint8_t tag, tly_error *error) {
         tag);
 }
 
-#define FLAG_QUANTIZATION   0x01u
-#define FLAG_SHARD          0x02u
-#define FLAG_EXTENSION_TYPE 0x04u
-#define FLAG_STATISTICS     0x08u
-#define FLAG_MEMBER         0x10u
-#define FLAGS_KNOWN         0x1Fu
-
-/* Name of the first optional section that this build does not read. */
-static const char *unread_section(uint32_t flags) {
-    return flags & FLAG_QUANTIZATION     ? "quantization"
-           : flags & FLAG_SHARD          ? "shard"
-           : flags & FLAG_STATISTICS     ? "statistics"
-           : flags & FLAG_EXTENSION_TYPE ? "extension type"
-                                         : "composite member";
-}
-
 /* Flags, type, layout and rank, each alone and against the others. */
 static tly_status check_header(const tly_descriptor *d, const tly_tensor_layout **out_layout,
                                tly_error *error) {
     int extension = d->dtype >= 0xF0 && d->dtype != 0xFF;
     const tly_tensor_layout *layout = tly_tensor_layout_find(d->layout);
-    if ((d->flags & ~FLAGS_KNOWN) != 0) {
+    if ((d->flags & ~TLY_SECTIONS_KNOWN) != 0) {
         return tly_base_fail(error, TLY_MALFORMED, 10, "D-FLAGS-RSV",
                              "flags 0x%08X: a reserved bit is set", d->flags);
     }
@@ -99,7 +84,7 @@ static tly_status check_header(const tly_descriptor *d, const tly_tensor_layout 
         return tly_base_fail(error, TLY_MALFORMED, 16, "D-RANK", "rank %u is over %d", d->rank,
                              TLY_MAX_RANK);
     }
-    if (extension != ((d->flags & FLAG_EXTENSION_TYPE) != 0)) {
+    if (extension != ((d->flags & TLY_FLAG_EXTENSION_TYPE) != 0)) {
         return tly_base_fail(error, TLY_MALFORMED, 10, "D-EXTFLAG",
                              "type tag 0x%02X %s an extension type section", d->dtype,
                              extension ? "needs" : "must not have");
@@ -109,16 +94,6 @@ static tly_status check_header(const tly_descriptor *d, const tly_tensor_layout 
                              "a tensor of rank 0 cannot have layout 0x%02X (%s)", d->layout,
                              layout->name);
     }
-    if (!layout->supported) {
-        return tly_base_fail(error, TLY_UNSUPPORTED, 15, "U-LAYOUT",
-                             "layout 0x%02X (%s) is not handled by this version", d->layout,
-                             layout->name);
-    }
-    if (d->flags != 0) {
-        return tly_base_fail(error, TLY_UNSUPPORTED, 10, "U-SECTION",
-                             "the %s section is not handled by this version",
-                             unread_section(d->flags));
-    }
     *out_layout = layout;
     return TLY_OK;
 }
@@ -126,13 +101,21 @@ static tly_status check_header(const tly_descriptor *d, const tly_tensor_layout 
 /* Buffer count and byte offset against the layout. */
 static tly_status check_data(const tly_descriptor *d, const tly_tensor_layout *layout,
                              uint64_t count_at, tly_error *error) {
+    uint32_t wanted = tly_tensor_layout_buffers(d);
+    if (layout->kind == TLY_KIND_VIRTUAL) {
+        if (d->num_buffers != 0) {
+            return tly_base_fail(error, TLY_MALFORMED, count_at, "C-BUFFERS",
+                                 "the head of a composite has %u buffers", d->num_buffers);
+        }
+        return TLY_OK;
+    }
     if (d->num_buffers == 0) {
         return tly_base_fail(error, TLY_MALFORMED, count_at, "B-COUNT0", "there is no buffer");
     }
-    if (layout->dense && d->num_buffers != 1) {
+    if (wanted != 0 && d->num_buffers != wanted && (d->flags & TLY_FLAG_QUANTIZATION) == 0) {
         return tly_base_fail(error, TLY_MALFORMED, count_at, "B-COUNT-LAYOUT",
-                             "%u buffers: layout 0x%02X (%s) has exactly 1", d->num_buffers,
-                             d->layout, layout->name);
+                             "%u buffers: layout 0x%02X (%s) has %u here", d->num_buffers,
+                             d->layout, layout->name, wanted);
     }
     if (d->byte_offset > d->buffers[0].byte_size) {
         return tly_base_fail(error, TLY_MALFORMED, HEADER_LEN + 8 * (uint64_t)d->rank, "D-BYTEOFF",
@@ -143,14 +126,25 @@ static tly_status check_data(const tly_descriptor *d, const tly_tensor_layout *l
     return TLY_OK;
 }
 
-static void clear_layout_fields(tly_descriptor *d) {
+static void clear_optional_fields(tly_descriptor *d) {
     d->num_levels = 0;
     d->strides = NULL;
     d->morton_bits = NULL;
     d->private_id = 0;
     d->private_data = NULL;
     d->private_len = 0;
+    d->hilbert_order = 0;
+    d->nnz = 0;
+    d->mode_order = NULL;
+    d->paged = NULL;
+    d->composite = (tly_composite){0, 0, 0, 0};
+    d->is_sorted = 0;
+    d->member_role = 0;
     d->reserved = 0;
+    d->quantization = NULL;
+    d->shard = NULL;
+    d->statistics = NULL;
+    d->extension_type = NULL;
 }
 
 static tly_status read_fields(tly_tensor_reader *reader) {
@@ -168,7 +162,7 @@ static tly_status read_fields(tly_tensor_reader *reader) {
     if (!tly_cursor_u64(&reader->in, &d->byte_offset)) {
         return tly_tensor_short(reader, "byte offset");
     }
-    clear_layout_fields(d);
+    clear_optional_fields(d);
     if (layout->read != NULL) {
         status = layout->read(reader);
         if (status != TLY_OK) {
@@ -183,6 +177,12 @@ static tly_status read_fields(tly_tensor_reader *reader) {
     status = check_data(d, layout, count_at, reader->error);
     if (status != TLY_OK) {
         return status;
+    }
+    if (d->flags != 0) {
+        status = tly_tensor_read_sections(reader);
+        if (status != TLY_OK) {
+            return status;
+        }
     }
     if (tly_cursor_left(&reader->in) != 0 && d->version_minor == 0) {
         return tly_base_fail(reader->error, TLY_MALFORMED, tly_cursor_offset(&reader->in),

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "tensor/layouts.h"
+#include "tensor/sections.h"
 #include "tensor/writer.h"
 
 #define LENGTH_AT 6
@@ -23,6 +24,16 @@ static tly_status check_arrays(const tly_descriptor *d, tly_error *error) {
         missing = "strides";
     } else if (d->layout == TLY_LAYOUT_MORTON && d->rank != 0 && d->morton_bits == NULL) {
         missing = "morton_bits";
+    } else if (d->layout == TLY_LAYOUT_CSF && d->rank != 0 && d->mode_order == NULL) {
+        missing = "mode_order";
+    } else if (d->layout == TLY_LAYOUT_BLOCK_PAGED && d->paged == NULL) {
+        missing = "paged";
+    } else if (d->quantization != NULL && d->quantization->trailing_len != 0 &&
+               d->quantization->trailing == NULL) {
+        missing = "trailing of the quantization";
+    } else if (d->shard != NULL && d->rank != 0 &&
+               (d->shard->parent_shape == NULL || d->shard->offset == NULL)) {
+        missing = "an array of the shard";
     } else if (d->layout >= TLY_LAYOUT_PRIVATE_FIRST && d->private_len != 0 &&
                d->private_data == NULL) {
         missing = "private_data";
@@ -58,7 +69,7 @@ static void write_all(tly_tensor_writer *w, const tly_descriptor *d) {
     const tly_tensor_layout *layout = tly_tensor_layout_find(d->layout);
     tly_tensor_put(w, "HRRY\x01\x00", 6);
     tly_tensor_put_u32(w, 0); /* length: known at the end */
-    tly_tensor_put_u32(w, 0); /* flags: no optional sections */
+    tly_tensor_put_u32(w, tly_tensor_section_flags(d));
     tly_tensor_put_u8(w, d->dtype);
     tly_tensor_put_u8(w, d->layout);
     tly_tensor_put_u32(w, d->rank);
@@ -77,6 +88,7 @@ static void write_all(tly_tensor_writer *w, const tly_descriptor *d) {
         tly_tensor_put_u8(w, b->memory_class);
         tly_tensor_put_u8(w, b->reserved);
     }
+    tly_tensor_write_sections(w, d);
 }
 
 tly_status tly_descriptor_encode(const tly_descriptor *descriptor, void *buffer, size_t capacity,

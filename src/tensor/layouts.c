@@ -141,19 +141,22 @@ static void write_private(tly_tensor_writer *writer, const tly_descriptor *d) {
 }
 
 static const tly_tensor_layout layouts[] = {
-    {TLY_LAYOUT_ROW_MAJOR, 1, 1, "row-major", NULL, NULL},
-    {TLY_LAYOUT_COL_MAJOR, 1, 1, "column-major", NULL, NULL},
-    {TLY_LAYOUT_STRIDED, 1, 1, "strided", read_strided, write_strided},
-    {TLY_LAYOUT_TILED, 1, 1, "tiled", read_tiled, write_tiled},
-    {TLY_LAYOUT_MORTON, 1, 1, "Morton", read_morton, write_morton},
-    {0x06, 0, 0, "COO", NULL, NULL},
-    {0x07, 0, 0, "CSR", NULL, NULL},
-    {0x08, 0, 0, "CSC", NULL, NULL},
-    {0x09, 0, 0, "CSF", NULL, NULL},
-    {0x0A, 0, 0, "block-paged", NULL, NULL},
-    {0x0B, 0, 0, "composite", NULL, NULL},
-    {0x40, 0, 1, "Hilbert", NULL, NULL},
-    {TLY_LAYOUT_PRIVATE_FIRST, 1, 0, "private", read_private, write_private},
+    {TLY_LAYOUT_ROW_MAJOR, TLY_KIND_DENSE, 1, "row-major", NULL, NULL},
+    {TLY_LAYOUT_COL_MAJOR, TLY_KIND_DENSE, 1, "column-major", NULL, NULL},
+    {TLY_LAYOUT_STRIDED, TLY_KIND_DENSE, 1, "strided", read_strided, write_strided},
+    {TLY_LAYOUT_TILED, TLY_KIND_DENSE, 1, "tiled", read_tiled, write_tiled},
+    {TLY_LAYOUT_MORTON, TLY_KIND_DENSE, 1, "Morton", read_morton, write_morton},
+    {TLY_LAYOUT_COO, TLY_KIND_INDEXED, 2, "COO", tly_tensor_read_coo, tly_tensor_write_coo},
+    {TLY_LAYOUT_CSR, TLY_KIND_INDEXED, 3, "CSR", tly_tensor_read_csr, tly_tensor_write_compressed},
+    {TLY_LAYOUT_CSC, TLY_KIND_INDEXED, 3, "CSC", tly_tensor_read_csc, tly_tensor_write_compressed},
+    {TLY_LAYOUT_CSF, TLY_KIND_INDEXED, 0, "CSF", tly_tensor_read_csf, tly_tensor_write_csf},
+    {TLY_LAYOUT_BLOCK_PAGED, TLY_KIND_INDEXED, 3, "block-paged", tly_tensor_read_paged,
+     tly_tensor_write_paged},
+    {TLY_LAYOUT_COMPOSITE, TLY_KIND_VIRTUAL, 0, "composite", tly_tensor_read_composite,
+     tly_tensor_write_composite},
+    {TLY_LAYOUT_HILBERT, TLY_KIND_DENSE, 1, "Hilbert", tly_tensor_read_hilbert,
+     tly_tensor_write_hilbert},
+    {TLY_LAYOUT_PRIVATE_FIRST, TLY_KIND_PRIVATE, 0, "private", read_private, write_private},
 };
 
 /* Row of each tag plus one. */
@@ -167,6 +170,14 @@ static const uint8_t row_of_tag[256] = {
 const tly_tensor_layout *tly_tensor_layout_find(uint8_t tag) {
     uint8_t row = row_of_tag[tag];
     return row != 0 ? &layouts[row - 1] : NULL;
+}
+
+uint32_t tly_tensor_layout_buffers(const tly_descriptor *descriptor) {
+    const tly_tensor_layout *row = tly_tensor_layout_find(descriptor->layout);
+    if (descriptor->layout == TLY_LAYOUT_CSF) {
+        return 2 * descriptor->rank + 1; /* values, then pointers and coordinates of each level */
+    }
+    return row != NULL ? row->num_buffers : 0;
 }
 
 const char *tly_layout_name(uint8_t layout) {

@@ -8,7 +8,7 @@ tly_status tly_tensor_short(const tly_tensor_reader *reader, const char *what) {
                          (size_t)(reader->in.end - reader->in.base));
 }
 
-static tly_status no_room(const tly_tensor_reader *reader) {
+tly_status tly_tensor_no_room(const tly_tensor_reader *reader) {
     return tly_base_fail(reader->error, TLY_LIMIT, TLY_NO_OFFSET, "",
                          "the work memory for a descriptor is too small: give it %d bytes",
                          TLY_DESCRIPTOR_WORK_LEN);
@@ -23,7 +23,7 @@ tly_status tly_tensor_read_u64s(tly_tensor_reader *reader, uint32_t count, const
     }
     room = tly_tensor_room(reader, (size_t)count * 8);
     if (room == NULL) {
-        return no_room(reader);
+        return tly_tensor_no_room(reader);
     }
     for (uint32_t i = 0; i < count; i++) {
         room[i] = tly_base_load_u64(bytes + (size_t)i * 8);
@@ -49,7 +49,7 @@ tly_status tly_tensor_read_u32s(tly_tensor_reader *reader, uint32_t count, const
     }
     room = tly_tensor_room(reader, (size_t)count * 4);
     if (room == NULL) {
-        return no_room(reader);
+        return tly_tensor_no_room(reader);
     }
     for (uint32_t i = 0; i < count; i++) {
         room[i] = tly_base_load_u32(bytes + (size_t)i * 4);
@@ -128,7 +128,7 @@ tly_status tly_tensor_read_buffers(tly_tensor_reader *reader) {
     }
     buffers = tly_tensor_room(reader, (size_t)count * sizeof *buffers);
     if (buffers == NULL) {
-        return no_room(reader);
+        return tly_tensor_no_room(reader);
     }
     for (uint32_t i = 0; i < count; i++, bytes += 16, at += 16) {
         tly_buffer_info *b = &buffers[i];

@@ -23,6 +23,9 @@ typedef struct tly_tensor_reader {
 tly_status tly_tensor_short(const tly_tensor_reader *reader, const char *what)
     __attribute__((cold));
 
+/* The caller's work memory does not reach. */
+tly_status tly_tensor_no_room(const tly_tensor_reader *reader) __attribute__((cold));
+
 /* Work memory for `len` bytes, on a multiple of 8; NULL when it does not reach. */
 static inline void *tly_tensor_room(tly_tensor_reader *reader, size_t len) {
     uint8_t *room = reader->work;

@@ -14,6 +14,16 @@ typedef struct span {
     int64_t high; /* as "one past" only at the very end; the highest offset until then */
 } span;
 
+uint32_t tly_descriptor_element_bits(const tly_descriptor *descriptor) {
+    const tly_extension_type *x = descriptor->extension_type;
+    return x != NULL ? x->bit_width : tly_dtype_bits(descriptor->dtype);
+}
+
+/* Elements of whole bytes, or such as are packed into bytes. */
+static int has_storage(uint32_t bits) {
+    return bits != 0 && (bits < 8 || bits % 8 == 0);
+}
+
 static int has_dynamic(const tly_descriptor *d) {
     for (uint32_t k = 0; k < d->rank; k++) {
         if (d->shape[k] == TLY_DYNAMIC) {
@@ -118,12 +128,23 @@ static tly_status morton_span(const tly_descriptor *d, span *s) {
     return TLY_OK;
 }
 
+static tly_status hilbert_span(const tly_descriptor *d, span *s) {
+    uint64_t bits = (uint64_t)d->hilbert_order * d->rank;
+    if (bits >= 62) {
+        return TLY_OVERFLOW;
+    }
+    s->high = (int64_t)((UINT64_C(1) << bits) - 1);
+    return TLY_OK;
+}
+
 static tly_status element_span(const tly_descriptor *d, span *s) {
     tly_status status = TLY_OK;
     s->low = 0;
     s->high = 0;
     if (d->layout == TLY_LAYOUT_MORTON) {
         status = morton_span(d, s);
+    } else if (d->layout == TLY_LAYOUT_HILBERT) {
+        status = hilbert_span(d, s);
     } else if (is_empty(d)) {
         return TLY_OK;
     } else if (d->layout == TLY_LAYOUT_TILED) {
@@ -141,11 +162,14 @@ static tly_status element_span(const tly_descriptor *d, span *s) {
 tly_status tly_descriptor_span(const tly_descriptor *descriptor, uint64_t *out_before,
                                uint64_t *out_after) {
     const tly_tensor_layout *layout = tly_tensor_layout_find(descriptor->layout);
-    uint32_t bits = tly_dtype_bits(descriptor->dtype);
+    uint32_t bits = tly_descriptor_element_bits(descriptor);
     tly_status status;
     span s;
-    if (layout == NULL || !layout->supported || !layout->dense || bits == 0) {
+    if (layout == NULL || layout->kind != TLY_KIND_DENSE) {
         return TLY_LAYOUT_UNAVAILABLE;
+    }
+    if (!has_storage(bits)) {
+        return TLY_UNSUPPORTED;
     }
     if (has_dynamic(descriptor)) {
         return TLY_INVALID_ARGUMENT;
@@ -161,28 +185,29 @@ tly_status tly_descriptor_span(const tly_descriptor *descriptor, uint64_t *out_b
     return TLY_OK;
 }
 
-tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error) {
-    const tly_descriptor *d = descriptor;
-    uint64_t before;
-    uint64_t after;
-    uint64_t end;
-    tly_status status;
-    if (d->layout >= TLY_LAYOUT_PRIVATE_FIRST || has_dynamic(d)) {
-        return TLY_OK;
-    }
-    status = tly_descriptor_span(d, &before, &after);
+static tly_status too_large(const tly_descriptor *d, tly_error *error) {
+    return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "B-SIZE",
+                         "layout 0x%02X (%s) needs more than 2^63 bytes", d->layout,
+                         tly_layout_name(d->layout));
+}
+
+static tly_status check_dense(const tly_descriptor *d, tly_error *error) {
+    uint64_t before = 0;
+    uint64_t after = 0;
+    uint64_t end = 0;
+    tly_status status = tly_descriptor_span(d, &before, &after);
     if (status == TLY_INVALID_ARGUMENT) {
         return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "L-TILED-DIVIDE",
                              "the tiles of one level do not divide those of the level around it");
     }
     if (status == TLY_OVERFLOW ||
         (status == TLY_OK && tly_base_add_u64(d->byte_offset, after, &end))) {
-        return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "B-SIZE",
-                             "the layout needs more than 2^63 bytes of buffer 0");
+        return too_large(d, error);
     }
     if (status != TLY_OK) {
-        return tly_base_fail(error, status, TLY_NO_OFFSET, "B-SIZE",
-                             "the buffer size of layout 0x%02X cannot be checked", d->layout);
+        return tly_base_fail(error, status, TLY_NO_OFFSET, "U-WIDTH",
+                             "elements of %u bits are not handled by this version",
+                             tly_descriptor_element_bits(d));
     }
     if (before > d->byte_offset || end > d->buffers[0].byte_size) {
         return tly_base_fail(
@@ -193,6 +218,82 @@ tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_er
             (unsigned long long)d->byte_offset, (unsigned long long)after);
     }
     return TLY_OK;
+}
+
+/* Buffer `number` has room for `count` times `factor` elements of `bits` bits. */
+static tly_status check_room(const tly_descriptor *d, uint32_t number, uint64_t count,
+                             uint64_t factor, uint32_t bits, tly_error *error) {
+    uint64_t elements;
+    uint64_t len;
+    if (!has_storage(bits)) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "U-WIDTH",
+                             "elements of %u bits are not handled by this version", bits);
+    }
+    if (tly_base_mul_u64(count, factor, &elements) || tly_num_storage_len(elements, bits, &len)) {
+        return too_large(d, error);
+    }
+    if (len > d->buffers[number].byte_size) {
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "B-SIZE",
+                             "buffer %u has %llu bytes; layout 0x%02X (%s) needs %llu", number,
+                             (unsigned long long)d->buffers[number].byte_size, d->layout,
+                             tly_layout_name(d->layout), (unsigned long long)len);
+    }
+    return TLY_OK;
+}
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        tly_status status_ = (call);                                                               \
+        if (status_ != TLY_OK) {                                                                   \
+            return status_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+static tly_status check_pointers(const tly_descriptor *d, uint32_t number, uint64_t extent,
+                                 tly_error *error) {
+    return extent == UINT64_MAX ? too_large(d, error)
+                                : check_room(d, number, extent + 1, 1, 64, error);
+}
+
+static tly_status check_indexed(const tly_descriptor *d, uint32_t bits, tly_error *error) {
+    if (d->layout == TLY_LAYOUT_BLOCK_PAGED) {
+        const tly_block_paged *p = d->paged;
+        uint64_t slots;
+        uint64_t rows;
+        if (tly_base_mul_u64(p->num_pages, p->page_size, &slots) ||
+            tly_base_mul_u64(slots, d->shape[1], &rows)) {
+            return too_large(d, error);
+        }
+        TRY(check_room(d, 0, rows, d->shape[2], bits, error));
+        return check_room(d, 2, (uint64_t)p->num_seqs + 1, 1, p->index_type != 0 ? 64 : 32, error);
+    }
+    TRY(check_room(d, 0, d->nnz, 1, bits, error));
+    switch (d->layout) {
+    case TLY_LAYOUT_COO:
+        return check_room(d, 1, d->nnz, d->rank, 64, error);
+    case TLY_LAYOUT_CSR:
+    case TLY_LAYOUT_CSC:
+        TRY(check_room(d, 1, d->nnz, 1, 64, error));
+        return check_pointers(d, 2, d->shape[d->layout == TLY_LAYOUT_CSR ? 0 : 1], error);
+    default: /* CSF: the first pointers are two, the last coordinates one for each element */
+        TRY(check_room(d, 1, 2, 1, 64, error));
+        return check_room(d, 2 * d->rank, d->nnz, 1, 64, error);
+    }
+}
+
+tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error) {
+    const tly_tensor_layout *layout = tly_tensor_layout_find(descriptor->layout);
+    if (layout == NULL || has_dynamic(descriptor)) {
+        return TLY_OK;
+    }
+    switch (layout->kind) {
+    case TLY_KIND_DENSE:
+        return check_dense(descriptor, error);
+    case TLY_KIND_INDEXED:
+        return check_indexed(descriptor, tly_descriptor_element_bits(descriptor), error);
+    default:
+        return TLY_OK;
+    }
 }
 
 tly_status tly_descriptor_num_elements(const tly_descriptor *descriptor, uint64_t *out_count) {
