@@ -27,10 +27,10 @@ LOG = "docs/internals/proofs.md"
 def read_table(root):
     rows = tomllib.loads((root / "tables/proofs.toml").read_text())["proof"]
     for row in rows:
-        kind = {"test", "fuzz_seconds", "cross"} & row.keys()
+        kind = {"test", "fuzz_seconds", "cross", "sanitizer"} & row.keys()
         if len(kind) != 1 or not {"name", "what"} <= row.keys():
             raise SystemExit(f"proofs.toml: {row.get('name', '?')}: needs name, what, and one of test, "
-                             "fuzz_seconds or cross")
+                             "fuzz_seconds, cross or sanitizer")
     return rows
 
 
@@ -53,6 +53,11 @@ def run_fuzz_row(house, row):
 
 def run_cross_row(house, row):
     report = cross.cross(house, row["cross"])
+    return report.passed, report.failed + report.skipped, report.lines
+
+
+def run_sanitizer_row(house, row):
+    report = builds.sanitized(house, row["sanitizer"], row["suites"])
     return report.passed, report.failed + report.skipped, report.lines
 
 
@@ -105,6 +110,8 @@ def main():
             passed, failed, lines = run_test_rows(house, row, seed)
         elif "cross" in row:
             passed, failed, lines = run_cross_row(house, row)
+        elif "sanitizer" in row:
+            passed, failed, lines = run_sanitizer_row(house, row)
         else:
             passed, failed, lines = run_fuzz_row(house, row)
         seconds = time.monotonic() - started
