@@ -22,6 +22,7 @@ complete -c tilery -n '__fish_seen_subcommand_from serve' -l listen -x -d 'where
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l max-connections -x -d 'turn away clients beyond that many'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l pack-limit -x -d 'largest tensor that is packed; a larger one is served as it is kept'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l idle-timeout -x -d 'close connections on which nothing was asked for so long'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l log -x -a 'error warning info debug' -d 'how much to say on standard error about what goes on'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l json -d 'print one JSON object a line: when listening, and counts when stopped'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a get -d 'fetch a tensor in the layout that is wanted'

@@ -83,9 +83,10 @@ typedef struct tly_bench_times {
 #define TLY_BENCH_MAX_SIDES 8
 
 /* Measures the sides interleaved: in each round every side is sampled once, and the order turns
- * round from round to round (A B, B A, ...), so that a drift of the machine hits all alike. A first
- * round is thrown away. Short work is repeated within a sample until the sample lasts about 2 ms.
- * `out_times` has num_sides entries. Errors: what a side returned; INVALID_ARGUMENT. */
+ * round from round to round (A B, B A, ...), so that a drift of the machine hits all alike. Before
+ * that, each is called a few times to warm up. Short work is repeated within a sample until the
+ * sample lasts about 2 ms. `out_times` has num_sides entries. Errors: what a side returned;
+ * INVALID_ARGUMENT. */
 tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint32_t num_sides,
                              tly_bench_times *out_times, tly_error *error);
 
@@ -160,7 +161,7 @@ uint64_t tly_bench_peak_memory(void);
  * Returns the processor, or -1. */
 int tly_bench_pin(void);
 
-/* Undoes tly_bench_pin. */
+/* Lets the calling thread run again wherever the system allows it to. */
 void tly_bench_unpin(void);
 
 /* Work that runs in a process of its own. Fills `out` (out_len bytes, zeroed). */

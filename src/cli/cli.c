@@ -37,9 +37,37 @@ uint64_t tly_cli_number(const tly_cli *cli, uint32_t option, uint64_t otherwise)
     return cli->values[option] != NULL ? cli->numbers[option] : otherwise;
 }
 
+/* One line of log; one call, because lines come from several threads. */
+static void write_log(void *user, tly_log_level level, const char *line) {
+    const tly_cli *cli = user;
+    char text[2048];
+    (void)level;
+    fprintf(stderr, "tilery: %s: %s\n", cli->command->name,
+            tly_text_safe(text, sizeof text, line, strlen(line)));
+}
+
+/* What the option --log of a command says, where it has one and it is given. */
+static int32_t log_level(const tly_cli *cli) {
+    for (uint32_t i = 0; i < cli->command->num_options; i++) {
+        const tly_cli_option *option = &cli->command->options[i];
+        if (strcmp(option->name, "log") != 0 || cli->values[i] == NULL) {
+            continue;
+        }
+        for (int32_t level = 0; option->choices[level] != NULL; level++) {
+            if (strcmp(option->choices[level], cli->values[i]) == 0) {
+                return TLY_LOG_ERROR + level;
+            }
+        }
+    }
+    return TLY_LOG_WARNING;
+}
+
 tly_status tly_cli_context(tly_cli *cli, const tly_context **out_context, tly_error *error) {
     if (cli->context == NULL) {
-        tly_status status = tly_context_new(NULL, &cli->context, error);
+        tly_context_options options = {.size = sizeof options, .log = write_log, .log_user = cli};
+        tly_status status;
+        options.log_level = log_level(cli);
+        status = tly_context_new(&options, &cli->context, error);
         if (status != TLY_OK) {
             return status;
         }

@@ -71,6 +71,18 @@ class Serve(Served):
         self.assertRegex(out, r"^stopped: 0 connections, 0 tensors served")
         self.assertEqual(process.returncode, 0)
 
+    def test_log(self):
+        for level, says in (("info", "listening on"), ("error", None)):
+            process = subprocess.Popen([TILERY, "serve", self.file, "--listen", self.address, "--log",
+                                        level], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            process.stdout.readline()
+            process.terminate()
+            _, err = process.communicate(timeout=30)
+            if says:
+                self.assertIn(f"tilery: serve: {says}", err)
+            else:
+                self.assertEqual(err, "")
+
     def test_several_addresses(self):
         with self.serving(listen=["tcp:127.0.0.1:0", self.address]) as server:
             self.assertRegex(server.hello["addresses"][0], r"^tcp:127\.0\.0\.1:[1-9][0-9]*$")

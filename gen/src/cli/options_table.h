@@ -21,8 +21,9 @@ enum {
     TLY_CLI_SERVE_MAX_CONNECTIONS = 1,
     TLY_CLI_SERVE_PACK_LIMIT = 2,
     TLY_CLI_SERVE_IDLE_TIMEOUT = 3,
-    TLY_CLI_SERVE_JSON = 4,
-    TLY_CLI_SERVE_HELP = 5,
+    TLY_CLI_SERVE_LOG = 4,
+    TLY_CLI_SERVE_JSON = 5,
+    TLY_CLI_SERVE_HELP = 6,
 };
 
 enum {
@@ -82,11 +83,14 @@ static const tly_cli_option ls_options[] = {
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
+static const char *const serve_log_choices[] = {"error", "warning", "info", "debug", NULL};
+
 static const tly_cli_option serve_options[] = {
     {"listen", 0, TLY_CLI_ADDRESS, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
+    {"log", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_choices},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -174,7 +178,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 6, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 7, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
     "Usage: tilery serve [OPTION]... FILE... --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -194,6 +198,8 @@ const tly_cli_command tly_cli_commands[] = {
     "      --idle-timeout SECONDS\n"
     "                            close connections on which nothing was asked for so\n"
     "                            long (default: 300)\n"
+    "      --log LEVEL           how much to say on standard error about what goes\n"
+    "                            on: error, warning, info, debug (default: warning)\n"
     "      --json                print one JSON object a line: when listening, and\n"
     "                            counts when stopped\n"
     "  -h, --help                print this and do nothing else\n"
