@@ -173,6 +173,22 @@ class Get(Served):
             self.fails(4, "--layout auto is for matrices", "get", self.address, "cube", "-l", "auto",
                        "-o", self.out)
 
+    def test_kernels_that_want_no_panel(self):
+        names = [k["kernel"] for k in json.loads(self.good("multiply", "--list-kernels", "--json").out)
+                 if k["usable"]]
+        with self.serving():
+            for name in names:
+                args = ("get", self.address, "w", "-l", "auto", "-k", name, "-o", self.out)
+                done = run(*args, "--json")
+                if done.code == 0:
+                    self.assertIn("kernel", json.loads(done.out))
+                    self.assertNotEqual(json.loads(done.out)["layout"], "row-major")
+                else:
+                    self.assertEqual(done.code, 6, done.err)
+                    self.assertIn("plain", done.err)
+                    done = self.good(*args, "-l", "native", "--json")
+                    self.assertEqual(json.loads(done.out)["layout"], "row-major")
+
     def test_raw_to_standard_output(self):
         with self.serving():
             done = run("get", self.address, "w", "--raw", "-o", "-")

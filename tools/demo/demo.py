@@ -23,7 +23,8 @@ import report
 
 WANTED_KERNELS = 3
 MAX_ERROR = 1e-4
-NOTHING_TO_FETCH = 6    # exit code: this kernel wants no panel
+CANNOT = 4              # exit codes: this kernel does not take such a matrix
+WANTS_NO_PANEL = 6
 
 
 class Failed(Exception):
@@ -91,6 +92,12 @@ def matrices(tensors):
             and min(t["shape"]) >= 16]
 
 
+def reason_of(done):
+    """The message of a run that failed, without the name of the rule."""
+    why = done.stderr.decode(errors="replace").splitlines()[0]
+    return re.sub(r" \[[\w-]+\]$", "", why.removeprefix("tilery: multiply: "))
+
+
 def try_kernels(tilery, address, tensors, kernels, args, steps):
     """Every kernel on every tensor. Returns the results, and those of libraries that wanted no panel:
     what their ordinary call does, and why."""
@@ -100,14 +107,14 @@ def try_kernels(tilery, address, tensors, kernels, args, steps):
             steps.say(f"{kernel['kernel']} on {tensor['name']}")
             call = ("multiply", address, tensor["name"], "--kernel", kernel["kernel"], "--stored", "nk",
                     "--m", args.m, "--runs", args.runs, "--json")
-            done = tilery.run(*call, allowed=(0, 1, NOTHING_TO_FETCH))
-            if done.returncode == NOTHING_TO_FETCH:
-                why = done.stderr.decode(errors="replace").splitlines()[0]
-                why = re.sub(r" \[[\w-]+\]$", "", why.removeprefix("tilery: multiply: "))
-                done = tilery.run(*call, "--plain", allowed=(0, 1))
-                plain.append({**json.loads(done.stdout), "reason": why})
-            else:
+            done = tilery.run(*call, allowed=(0, 1, CANNOT, WANTS_NO_PANEL))
+            if done.returncode in (0, 1):
                 results.append(json.loads(done.stdout))
+                continue
+            reason = reason_of(done)
+            done = tilery.run(*call, "--plain", allowed=(0, 1, CANNOT))
+            if done.returncode in (0, 1):
+                plain.append({**json.loads(done.stdout), "reason": reason})
     return results, plain
 
 

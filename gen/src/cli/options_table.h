@@ -244,7 +244,7 @@ const tly_cli_command tly_cli_commands[] = {
     "  -h, --help                print this and do nothing else\n"
     "\n"
     "Examples:\n"
-    "  A matrix stored N x K, as oneDNN wants it:\n"
+    "  A matrix stored N x K, in the panels of oneDNN's AVX-512 kernels:\n"
     "    tilery get unix:/tmp/tilery.sock w -l ba16a64b --stored nk -o w.hrry\n"},
     {"multiply", tly_cli_run_multiply, multiply_options, 10, 0, 2, "tilery multiply [OPTION]... ADDRESS KEY",
     "Usage: tilery multiply [OPTION]... ADDRESS KEY\n"
@@ -353,9 +353,12 @@ const char tly_cli_help[] =
     "  70  A defect in Tilery\n"
     "\n"
     "Environment:\n"
-    "  TILERY_SIMD  The widest vector instructions that may be used: portable, avx2,\n"
-    "               avx512 or auto. Every level gives the same bytes. A level that\n"
-    "               the processor lacks is an error\n";
+    "  TILERY_SIMD         The widest vector instructions that may be used:\n"
+    "                      portable, avx2, avx512 or auto. Every level gives the\n"
+    "                      same bytes. A level that the processor lacks is an error\n"
+    "  TILERY_MODULE_PATH  Folders, separated by colons, in which kernel modules\n"
+    "                      (tilery-gemm-NAME.so) are looked for before those beside\n"
+    "                      the command and those that were installed\n";
 
 const tly_cli_exit tly_cli_exits[] = {
     {0, ""},
