@@ -106,27 +106,48 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     return status;
 }
 
-/* The data of all buffers stands back to back, as the writer takes it. */
-static tly_status write_container(get_job *job, const tly_context *context, tly_error *error) {
+/* Where the tensor goes, opened before it is fetched: a place that cannot be written is told at
+ * once. Exactly one of the two is in use. */
+typedef struct target {
     tly_store_writer *writer;
-    tly_status status = tly_store_writer_new(context, job->output, NULL, &writer, error);
-    if (status != TLY_OK) {
-        return status;
+    tly_output raw;
+} target;
+
+static tly_status open_target(target *to, const get_job *job, const tly_context *context,
+                              tly_error *error) {
+    to->writer = NULL;
+    if (tly_cli_given(job->cli, TLY_CLI_GET_RAW)) {
+        return tly_output_init(&to->raw, context, job->output, error);
     }
-    status = tly_store_writer_begin(writer, job->key, strlen(job->key),
+    return tly_store_writer_new(context, job->output, NULL, &to->writer, error);
+}
+
+static void close_target(target *to) {
+    if (to->writer != NULL) {
+        tly_store_writer_free(to->writer);
+    } else {
+        tly_output_cleanup(&to->raw);
+    }
+}
+
+/* The data of all buffers stands back to back, as the writer takes it. */
+static tly_status write_target(target *to, const get_job *job, tly_error *error) {
+    const void *data = tly_fetched_data(job->fetched);
+    uint64_t len = tly_fetched_len(job->fetched);
+    tly_status status;
+    if (to->writer == NULL) {
+        status = tly_output_write(&to->raw, data, len, error);
+        return status == TLY_OK ? tly_output_commit(&to->raw, error) : status;
+    }
+    status = tly_store_writer_begin(to->writer, job->key, strlen(job->key),
                                     tly_fetched_descriptor(job->fetched), error);
     if (status == TLY_OK) {
-        status = tly_store_writer_append(writer, tly_fetched_data(job->fetched),
-                                         tly_fetched_len(job->fetched), error);
+        status = tly_store_writer_append(to->writer, data, len, error);
     }
     if (status == TLY_OK) {
-        status = tly_store_writer_end(writer, error);
+        status = tly_store_writer_end(to->writer, error);
     }
-    if (status == TLY_OK) {
-        status = tly_store_writer_commit(writer, error);
-    }
-    tly_store_writer_free(writer);
-    return status;
+    return status == TLY_OK ? tly_store_writer_commit(to->writer, error) : status;
 }
 
 static tly_status write_profile(get_job *job, const tly_context *context, const char *path,
@@ -191,20 +212,23 @@ static tly_status check_usage(const get_job *job, tly_error *error) {
 
 static tly_status get(get_job *job, const tly_context *context, tly_error *error) {
     const char *profile = tly_cli_value(job->cli, TLY_CLI_GET_SAVE_PROFILE, NULL);
-    tly_status status = fetch(job, context, error);
+    target to;
+    tly_status status = open_target(&to, job, context, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = fetch(job, context, error);
     if (status == TLY_OK && profile != NULL) {
         status = write_profile(job, context, profile, error);
     }
     if (status == TLY_OK) {
-        status = tly_cli_given(job->cli, TLY_CLI_GET_RAW)
-                     ? tly_output_put(context, job->output, tly_fetched_data(job->fetched),
-                                      tly_fetched_len(job->fetched), error)
-                     : write_container(job, context, error);
+        status = write_target(&to, job, error);
     }
     if (status == TLY_OK) {
         report(job);
     }
     tly_fetched_free(job->fetched);
+    close_target(&to);
     return status;
 }
 

@@ -210,6 +210,13 @@ class Get(Served):
                        "-o", self.out)
         self.assertIn("ba16a64b", self.good("get", "--list-layouts").out)
 
+    def test_a_place_that_cannot_be_written_is_told_before_fetching(self):
+        with self.serving() as server:
+            for raw in ([], ["--raw"]):
+                self.fails(5, "/nonexistent", "get", self.address, "w", "-o", "/nonexistent/w", *raw)
+            self.fails(5, "not a regular file", "get", self.address, "w", "-o", "/dev/full")
+        self.assertEqual(server.stats["requests"], 0)
+
     def test_nobody_there(self):
         self.fails(5, "", "get", f"unix:{self.folder}/nobody", "w", "-o", self.out)
         self.assertFalse(self.out.exists())
