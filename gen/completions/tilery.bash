@@ -16,7 +16,7 @@ _tilery() {
     fi
     case "$command:$before" in
     import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
-    import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy' -- "$word")); return ;;
+    import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy gguf' -- "$word")); return ;;
     serve:--listen) :; return ;;
     serve:--max-connections) :; return ;;
     serve:--pack-limit) :; return ;;

@@ -22,10 +22,11 @@ typedef enum tly_import_format {
     TLY_IMPORT_AUTO = 0, /* found by the content */
     TLY_IMPORT_ONNX = 1, /* a model, or a single TensorProto (.pb) */
     TLY_IMPORT_SAFETENSORS = 2,
-    TLY_IMPORT_NPY = 3
+    TLY_IMPORT_NPY = 3,
+    TLY_IMPORT_GGUF = 4
 } tly_import_format;
 
-/* "onnx", "safetensors", "npy"; "?" for a number that is none. Static storage. Thread-safe. */
+/* "onnx", "safetensors", "npy", "gguf"; "?" for a number that is none. Static storage. Thread-safe. */
 TLY_API const char *tly_import_format_name(int32_t format);
 
 /* What to do with a tensor whose element type or form Tilery cannot carry. */
@@ -137,11 +138,11 @@ TLY_API uint64_t tly_import_num_skipped(const tly_import *import);
 TLY_API tly_status tly_import_skipped(const tly_import *import, uint64_t index,
                                       tly_import_skip *out_skip);
 
-/* Text that the file carries beside its tensors (safetensors __metadata__, ONNX metadata_props), in
- * the order of the file, both as NUL-terminated UTF-8. Errors: NOT_FOUND. Thread-safe. */
+/* What the file carries beside its tensors (safetensors __metadata__, ONNX metadata_props, the
+ * metadata of GGUF), in the order of the file, in the form that tly_store_writer_options takes. The
+ * key is NUL-terminated too. Pointers live as long as the import. Errors: NOT_FOUND. Thread-safe. */
 TLY_API uint64_t tly_import_num_metadata(const tly_import *import);
-TLY_API tly_status tly_import_metadata(const tly_import *import, uint64_t index,
-                                       const char **out_key, const char **out_value);
+TLY_API tly_status tly_import_metadata(const tly_import *import, uint64_t index, tly_kv *out_kv);
 
 /* Told after each piece of data. Anything but TLY_OK stops and is returned (TLY_CANCELLED is meant
  * for it). */
@@ -162,7 +163,7 @@ typedef struct tly_import_save_options {
 TLY_API tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
                                      const tly_import_save_options *options, tly_error *error);
 
-/* Writes the import as a container: every tensor, and the metadata as strings. The file appears
+/* Writes the import as a container: every tensor, and the metadata. The file appears
  * under `path` only when it is complete. `options` may be NULL. Errors: as tly_import_append and
  * tly_store_writer_commit. */
 TLY_API tly_status tly_import_save(const tly_import *import, const char *path,

@@ -49,7 +49,7 @@ static tly_status open_files(import_job *job, tly_error *error) {
     options.unsupported =
         tly_cli_given(cli, TLY_CLI_IMPORT_SKIP_UNSUPPORTED) ? TLY_IMPORT_SKIP : TLY_IMPORT_REFUSE;
     options.follow_links = tly_cli_given(cli, TLY_CLI_IMPORT_FOLLOW_LINKS);
-    for (int32_t f = TLY_IMPORT_ONNX; f <= TLY_IMPORT_NPY; f++) {
+    for (int32_t f = TLY_IMPORT_ONNX; tly_import_format_name(f)[0] != '?'; f++) {
         if (strcmp(format, tly_import_format_name(f)) == 0) {
             options.format = f;
         }
@@ -94,18 +94,14 @@ static tly_status gather_metadata(import_job *job, tly_error *error) {
     }
     for (uint32_t i = 0; i < job->cli->num_args; i++) {
         for (uint64_t m = 0; m < tly_import_num_metadata(job->imports[i]); m++) {
-            const char *key, *value;
+            tly_kv kv;
             int known = 0;
-            tly_import_metadata(job->imports[i], m, &key, &value);
+            tly_import_metadata(job->imports[i], m, &kv);
             for (size_t k = 0; k < job->num_kv && !known; k++) {
-                known = strcmp(job->kv[k].key, key) == 0;
+                known = strcmp(job->kv[k].key, kv.key) == 0;
             }
-            if (!known && key[0] != '\0') {
-                job->kv[job->num_kv++] = (tly_kv){.key = key,
-                                                  .key_len = strlen(key),
-                                                  .data = value,
-                                                  .data_len = strlen(value),
-                                                  .type = TLY_KV_STRING};
+            if (!known) {
+                job->kv[job->num_kv++] = kv;
             }
         }
     }

@@ -86,7 +86,7 @@ class Import(CommandTest):
 
     def test_usage(self):
         self.fails(2, "-o OUT says where the container goes", "import", self.safe)
-        self.fails(2, "--format takes one of auto, onnx, safetensors, npy", "import", self.safe,
+        self.fails(2, "--format takes one of auto, onnx, safetensors, npy, gguf", "import", self.safe,
                    "--format=hdf5", "-o", self.out)
         self.fails(2, "--output is given an empty name", "import", self.safe, "--output=")
 

@@ -227,7 +227,7 @@ static void formats_are_found_by_content(void **state) {
         const char *word; /* in the message */
     } cases[] = {
         {"", 0, TLY_TRUNCATED, "empty"},
-        {"GGUF\3\0\0\0", 8, TLY_UNSUPPORTED, "GGUF"},
+        {"tjggaaaa", 8, TLY_UNSUPPORTED, "ggml"},
         {"PK\3\4aaaa", 8, TLY_UNSUPPORTED, "zip"},
         {"HRRYFILE", 8, TLY_UNSUPPORTED, "container"},
         {"\x89HDF\r\n\x1A\n", 8, TLY_UNSUPPORTED, "HDF5"},

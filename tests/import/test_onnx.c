@@ -475,10 +475,11 @@ static void subgraphs_functions_and_training_are_searched(void **state) {
     must_hold(import, "training[0].algorithm/rate", TLY_U8, "", "\x08", 1);
     assert_int_equal(tly_import_num_tensors(import), 8);
     {
-        const char *key, *value;
-        assert_int_equal(tly_import_metadata(import, 0, &key, &value), TLY_OK);
-        assert_string_equal(key, "author");
-        assert_string_equal(value, "somebody");
+        tly_kv kv;
+        assert_int_equal(tly_import_metadata(import, 0, &kv), TLY_OK);
+        assert_string_equal(kv.key, "author");
+        assert_int_equal(kv.data_len, 8);
+        assert_memory_equal(kv.data, "somebody", 8);
     }
     tly_import_free(import);
     blob_free(&m);

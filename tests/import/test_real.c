@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files written by other people's software: the folder real/ of TILERY_SHARED, described by its
- * manifest, and models in TILERY_MODELS. Skipped, loudly, where they are missing. */
+ * manifest, and whole models. Skipped, loudly, where they are missing. */
 #include "import_test.h"
 #include "walk.h"
+
+#include <tilery/store.h>
 
 #include "base/arena.h"
 #include "store/import/json.h"
@@ -393,6 +395,54 @@ static void onnx_files(void **state) {
     assert_true(models >= 12 && tensors >= 9 && refused >= 1);
 }
 
+static void gguf_files(void **state) {
+    const manifest *m = *state;
+    int seen = 0;
+    need_files(m);
+    for (size_t i = 0; i < m->num; i++) {
+        const found *f = &m->files[i];
+        tly_import *import;
+        tly_error error;
+        tly_kv kv;
+        if (!is_in(f, "gguf")) {
+            continue;
+        }
+        if (open_file(m, f, TLY_IMPORT_AUTO, &import, &error) != TLY_OK) {
+            fail_msg("%s: %s", f->file, error.message);
+        }
+        assert_int_equal(tly_import_format_of(import), TLY_IMPORT_GGUF);
+        read_all(import);
+        if (strstr(f->file, "test-le-v3") != NULL) {
+            char *path = path_in(m->folder, f->file);
+            blob file = load_path(path);
+            const uint8_t *data = file.bytes + file.len - 768; /* 32, 64 and 96 floats */
+            assert_int_equal(tly_import_num_tensors(import), 3);
+            must_hold(import, "tensor1", TLY_F32, "32", data, 128);
+            must_hold(import, "tensor2", TLY_F32, "64", data + 128, 256);
+            must_hold(import, "tensor3", TLY_F32, "96", data + 384, 384);
+            assert_int_equal(tly_import_metadata(import, 2, &kv), TLY_OK);
+            assert_string_equal(kv.key, "answer");
+            assert_true(kv.type == TLY_KV_U64 && kv.number == 42);
+            blob_free(&file);
+            free(path);
+        } else if (strstr(f->file, "poc_zero_dim") != NULL) {
+            must_hold(import, "t", TLY_F32, "0,1", "", 0);
+        } else {
+            /* A vocabulary: no tensors, but tens of thousands of words. */
+            uint32_t most = 0;
+            assert_int_equal(tly_import_num_tensors(import), 0);
+            for (uint64_t k = 0; tly_import_metadata(import, k, &kv) == TLY_OK; k++) {
+                most = kv.count > most ? kv.count : most;
+            }
+            assert_true(most > 30000);
+        }
+        tly_import_free(import);
+        seen++;
+    }
+    print_message("# gguf: %d files\n", seen);
+    assert_true(seen >= 6);
+}
+
 /* Files of formats that are not imported: refused as what they are. */
 static void other_files_are_named(void **state) {
     const manifest *m = *state;
@@ -403,7 +453,7 @@ static void other_files_are_named(void **state) {
         tly_import *import;
         tly_error error;
         if (is_in(f, "safetensors") || is_in(f, "safetensors_inline") || is_in(f, "npy") ||
-            is_in(f, "onnx") || is_in(f, "onnx_nodetests")) {
+            is_in(f, "onnx") || is_in(f, "onnx_nodetests") || is_in(f, "gguf")) {
             continue;
         }
         if (open_file(m, f, TLY_IMPORT_AUTO, &import, &error) == TLY_OK) {
@@ -431,7 +481,7 @@ static void no_file_does_harm(void **state) {
             blob_free(&file);
             continue;
         }
-        for (int32_t format = TLY_IMPORT_ONNX; format <= TLY_IMPORT_NPY; format++) {
+        for (int32_t format = TLY_IMPORT_ONNX; format <= TLY_IMPORT_GGUF; format++) {
             tly_import_options options = skipping();
             options.format = format;
             for (int k = 0; k < 60; k++) {
@@ -449,13 +499,20 @@ static void no_file_does_harm(void **state) {
     }
 }
 
-/* Whole models: all *.onnx in the folder TILERY_MODELS. */
+/* Whole models: all *.onnx in the folder TILERY_MODELS; without it, those that `make demo` left. */
 static void models(void **state) {
     const manifest *m = *state;
     const char *folder = getenv("TILERY_MODELS");
-    DIR *dir = folder != NULL ? opendir(folder) : NULL;
+    const char *build = getenv("TILERY_BUILD");
+    char demo[4200];
+    DIR *dir;
     struct dirent *entry;
     int seen = 0;
+    if (folder == NULL) {
+        snprintf(demo, sizeof demo, "%s/demo", build != NULL ? build : ".");
+        folder = demo;
+    }
+    dir = opendir(folder);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         if (ends_with(entry->d_name, ".onnx")) {
             char *path = path_in(folder, entry->d_name);
@@ -476,16 +533,20 @@ static void models(void **state) {
         closedir(dir);
     }
     if (seen == 0) {
-        print_message("# skip: no models; set TILERY_MODELS to a folder of *.onnx\n");
+        print_message("# skip: no models in %s; run make demo or set TILERY_MODELS\n", folder);
         skip();
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(safetensors_files), cmocka_unit_test(npy_files),
-        cmocka_unit_test(onnx_files),        cmocka_unit_test(other_files_are_named),
-        cmocka_unit_test(no_file_does_harm), cmocka_unit_test(models),
+        cmocka_unit_test(safetensors_files),
+        cmocka_unit_test(npy_files),
+        cmocka_unit_test(onnx_files),
+        cmocka_unit_test(gguf_files),
+        cmocka_unit_test(other_files_are_named),
+        cmocka_unit_test(no_file_does_harm),
+        cmocka_unit_test(models),
     };
     return cmocka_run_group_tests_name("import/real", tests, setup, teardown);
 }

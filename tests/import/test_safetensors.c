@@ -43,7 +43,7 @@ static void tensors_are_found_wherever_they_lie(void **state) {
     blob b = file_of(header + 1, 27);
     tly_import *import = must_open(context, &b, NULL, NULL);
     tly_import_tensor info;
-    const char *key, *value;
+    tly_kv kv;
     (void)state;
     assert_int_equal(tly_import_format_of(import), TLY_IMPORT_SAFETENSORS);
     assert_int_equal(tly_import_num_tensors(import), 5);
@@ -59,10 +59,12 @@ static void tensors_are_found_wherever_they_lie(void **state) {
     assert_true(info.file_offset == 8 + strlen(header + 1) + 3);
     assert_int_equal(tly_import_info(import, 5, &info), TLY_NOT_FOUND);
     assert_int_equal(tly_import_num_metadata(import), 2);
-    assert_int_equal(tly_import_metadata(import, 1, &key, &value), TLY_OK);
-    assert_string_equal(key, "A");
-    assert_string_equal(value, "\"b\"");
-    assert_int_equal(tly_import_metadata(import, 2, &key, &value), TLY_NOT_FOUND);
+    assert_int_equal(tly_import_metadata(import, 1, &kv), TLY_OK);
+    assert_string_equal(kv.key, "A");
+    assert_int_equal(kv.type, TLY_KV_STRING);
+    assert_int_equal(kv.data_len, 3);
+    assert_memory_equal(kv.data, "\"b\"", 3);
+    assert_int_equal(tly_import_metadata(import, 2, &kv), TLY_NOT_FOUND);
     tly_import_free(import);
     blob_free(&b);
     tly_context_free(context);

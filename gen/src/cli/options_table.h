@@ -66,7 +66,7 @@ enum {
 
 #ifdef TLY_CLI_DEFINE_TABLES
 
-static const char *const import_format_choices[] = {"auto", "onnx", "safetensors", "npy", NULL};
+static const char *const import_format_choices[] = {"auto", "onnx", "safetensors", "npy", "gguf", NULL};
 
 static const tly_cli_option import_options[] = {
     {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -142,9 +142,9 @@ const tly_cli_command tly_cli_commands[] = {
     "Usage: tilery import [OPTION]... FILE... -o OUT.hrry\n"
     "\n"
     "Reads ONNX models (initialisers and constants, those of subgraphs too),\n"
-    "safetensors and npy files, and writes all their tensors into one container.\n"
-    "Element values are kept bit for bit. The container appears whole or not at all;\n"
-    "an older file of that name is replaced.\n"
+    "safetensors, GGUF and npy files, and writes all their tensors into one\n"
+    "container. Element values are kept bit for bit. The container appears whole or\n"
+    "not at all; an older file of that name is replaced.\n"
     "\n"
     "Every byte of FILE is distrusted. External data of an ONNX model is read from\n"
     "the model's own folder only.\n"
@@ -152,7 +152,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Options:\n"
     "  -o, --output OUT        the container to write; always needed\n"
     "      --format FORMAT     what the files are; auto looks at their content:\n"
-    "                          auto, onnx, safetensors, npy (default: auto)\n"
+    "                          auto, onnx, safetensors, npy, gguf (default: auto)\n"
     "      --skip-unsupported  leave out tensors that cannot be carried and say\n"
     "                          which, instead of refusing the file\n"
     "      --follow-links      let external data of ONNX models be a link, which may\n"

@@ -164,25 +164,34 @@ tly_status tly_import_refuse(tly_import *import, const char *name, uint64_t offs
     return status;
 }
 
-tly_status tly_import_add_pair(tly_import *import, const char *key, const char *value,
-                               uint64_t offset, tly_error *error) {
-    void *array = import->pairs;
-    size_t key_len = strlen(key);
+tly_status tly_import_add_kv(tly_import *import, const tly_kv *kv, uint64_t offset,
+                             tly_error *error) {
+    void *array = import->kv;
     tly_status status;
-    if (key_len == 0 || key_len > UINT16_MAX) {
+    if (kv->key_len == 0 || kv->key_len > UINT16_MAX) {
         return tly_import_refuse(import, "", offset, "metadata-key",
-                                 key_len == 0 ? "this is metadata with an empty key"
-                                              : "this is metadata with a key of over 65535 bytes",
+                                 kv->key_len == 0
+                                     ? "this is metadata with an empty key"
+                                     : "this is metadata with a key of over 65535 bytes",
                                  error);
     }
-    status = tly_import_reserve(import, &array, import->num_pairs, &import->cap_pairs,
-                                sizeof *import->pairs, error);
-    import->pairs = array;
+    status = tly_import_reserve(import, &array, import->num_kv, &import->cap_kv, sizeof *import->kv,
+                                error);
+    import->kv = array;
     if (status == TLY_OK) {
-        tly_import_pair pair = {key, value};
-        import->pairs[import->num_pairs++] = pair;
+        import->kv[import->num_kv++] = *kv;
     }
     return status;
+}
+
+tly_status tly_import_add_pair(tly_import *import, const char *key, const char *value,
+                               uint64_t offset, tly_error *error) {
+    tly_kv kv = {.key = key,
+                 .key_len = strlen(key),
+                 .data = value,
+                 .data_len = strlen(value),
+                 .type = TLY_KV_STRING};
+    return tly_import_add_kv(import, &kv, offset, error);
 }
 
 void tly_import_sort(uint32_t *order, size_t num, int (*compare)(const void *, uint32_t, uint32_t),
@@ -316,8 +325,8 @@ static tly_status make_unique(tly_import *import, tly_error *error) {
 }
 
 static int compare_keys(const void *user, uint32_t a, uint32_t b) {
-    const tly_import_pair *pairs = user;
-    int order = strcmp(pairs[a].key, pairs[b].key);
+    const tly_kv *kv = user;
+    int order = strcmp(kv[a].key, kv[b].key);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
@@ -340,15 +349,15 @@ static tly_status sorted(const tly_import *import, size_t num,
 }
 
 static tly_status check_keys(const tly_import *import, tly_error *error) {
-    size_t num = import->num_pairs;
+    size_t num = import->num_kv;
     uint32_t *order = NULL;
     tly_status status = TLY_OK;
     if (num > 1) {
-        status = sorted(import, num, compare_keys, import->pairs, &order, error);
+        status = sorted(import, num, compare_keys, import->kv, &order, error);
     }
     for (size_t i = 1; order != NULL && status == TLY_OK && i < num; i++) {
-        const char *key = import->pairs[order[i]].key;
-        if (strcmp(import->pairs[order[i - 1]].key, key) == 0) {
+        const char *key = import->kv[order[i]].key;
+        if (strcmp(import->kv[order[i - 1]].key, key) == 0) {
             char shown[160];
             status = tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "duplicate-key",
                                    "the metadata has the key \"%s\" twice",

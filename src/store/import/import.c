@@ -27,6 +27,7 @@ static const struct {
     [TLY_IMPORT_ONNX] = {"onnx", tly_import_read_onnx},
     [TLY_IMPORT_SAFETENSORS] = {"safetensors", tly_import_read_safetensors},
     [TLY_IMPORT_NPY] = {"npy", tly_import_read_npy},
+    [TLY_IMPORT_GGUF] = {"gguf", tly_import_read_gguf},
 };
 
 #define NUM_FORMATS (sizeof formats / sizeof formats[0])
@@ -47,8 +48,6 @@ static const struct {
 } strangers[] = {
     {0, 8, "HRRYFILE", "a tensor container already; it needs no import"},
     {0, 4, "HRRY", "a stream of tensors already; it needs no import"},
-    {0, 4, "GGUF", "GGUF"},
-    {0, 4, "FUGG", "GGUF (big-endian)"},
     {0, 4, "tjgg", "a legacy ggml model"},
     {0, 4, "fmgg", "a legacy ggml model"},
     {0, 4, "lmgg", "a legacy ggml model"},
@@ -85,12 +84,17 @@ static tly_status find_format(tly_import *import, tly_error *error) {
         import->format = TLY_IMPORT_NPY;
         return TLY_OK;
     }
+    if (len >= 4 && memcmp(head, "GGUF", 4) == 0) {
+        import->format = TLY_IMPORT_GGUF;
+        return TLY_OK;
+    }
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
         if (len >= strangers[i].at + strangers[i].len &&
             memcmp(head + strangers[i].at, strangers[i].magic, strangers[i].len) == 0) {
-            return tly_base_fail(error, TLY_UNSUPPORTED, 0, "format",
-                                 "%s looks like %s; the import takes ONNX, safetensors and npy",
-                                 file->name, strangers[i].what);
+            return tly_base_fail(
+                error, TLY_UNSUPPORTED, 0, "format",
+                "%s looks like %s; the import takes ONNX, safetensors, GGUF and npy", file->name,
+                strangers[i].what);
         }
     }
     if ((len >= 9 && head[8] == '{') || ends_with(file->name, ".safetensors")) {
@@ -105,7 +109,7 @@ static tly_status find_format(tly_import *import, tly_error *error) {
         return tly_base_fail(error, TLY_TRUNCATED, 0, "format", "%s is empty", file->name);
     }
     return tly_base_fail(error, TLY_UNSUPPORTED, 0, "format",
-                         "%s begins with \"%s\", which is neither ONNX, nor safetensors, nor npy",
+                         "%s begins with \"%s\", which is none of ONNX, safetensors, GGUF and npy",
                          file->name,
                          tly_base_printable(shown, sizeof shown, head, len < 12 ? len : 12));
 }
@@ -266,7 +270,7 @@ void tly_import_free(tly_import *import) {
     tly_base_free(context, import->files, import->cap_files * sizeof *import->files, 16);
     tly_base_free(context, import->entries, import->cap_entries * sizeof *import->entries, 16);
     tly_base_free(context, import->skips, import->cap_skips * sizeof *import->skips, 16);
-    tly_base_free(context, import->pairs, import->cap_pairs * sizeof *import->pairs, 16);
+    tly_base_free(context, import->kv, import->cap_kv * sizeof *import->kv, 16);
     tly_base_free(context, import->by_name, import->num_entries * sizeof(uint32_t),
                   sizeof(uint32_t));
     tly_arena_cleanup(&import->arena);
@@ -335,15 +339,13 @@ tly_status tly_import_skipped(const tly_import *import, uint64_t index, tly_impo
 }
 
 uint64_t tly_import_num_metadata(const tly_import *import) {
-    return import->num_pairs;
+    return import->num_kv;
 }
 
-tly_status tly_import_metadata(const tly_import *import, uint64_t index, const char **out_key,
-                               const char **out_value) {
-    if (index >= import->num_pairs) {
+tly_status tly_import_metadata(const tly_import *import, uint64_t index, tly_kv *out_kv) {
+    if (index >= import->num_kv) {
         return TLY_NOT_FOUND;
     }
-    *out_key = import->pairs[index].key;
-    *out_value = import->pairs[index].value;
+    *out_kv = import->kv[index];
     return TLY_OK;
 }

@@ -41,11 +41,6 @@ typedef struct tly_import_entry {
     uint8_t fixed_name; /* the name must not be changed to make it unique */
 } tly_import_entry;
 
-typedef struct tly_import_pair {
-    const char *key;
-    const char *value;
-} tly_import_pair;
-
 struct tly_import {
     const tly_context *context;
     tly_import_options options; /* every default filled in */
@@ -63,13 +58,14 @@ struct tly_import {
     uint32_t *by_name; /* entries sorted by name; num_entries */
     tly_import_skip *skips;
     size_t num_skips, cap_skips;
-    tly_import_pair *pairs;
-    size_t num_pairs, cap_pairs;
+    tly_kv *kv; /* keys are NUL-terminated */
+    size_t num_kv, cap_kv;
 };
 
 /* Readers of the formats: fill an import whose files[0] is open. */
 tly_status tly_import_read_onnx(tly_import *import, tly_error *error);
 tly_status tly_import_read_safetensors(tly_import *import, tly_error *error);
+tly_status tly_import_read_gguf(tly_import *import, tly_error *error);
 tly_status tly_import_read_npy(tly_import *import, tly_error *error);
 
 /* Does this look like ONNX? (No magic number: see onnx.c.) */
@@ -104,8 +100,12 @@ tly_status tly_import_add(tly_import *import, const tly_import_entry *entry, tly
 tly_status tly_import_refuse(tly_import *import, const char *name, uint64_t offset,
                              const char *rule, const char *reason, tly_error *error);
 
-/* Adds metadata; both texts are in the arena. A key that a container cannot have is refused like a
- * tensor. */
+/* Adds metadata; key and data are in the arena. A key that a container cannot have is refused like
+ * a tensor. */
+tly_status tly_import_add_kv(tly_import *import, const tly_kv *kv, uint64_t offset,
+                             tly_error *error);
+
+/* The same for two texts. */
 tly_status tly_import_add_pair(tly_import *import, const char *key, const char *value,
                                uint64_t offset, tly_error *error);
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An import into a container. */
-#include <string.h>
-
 #include <tilery/store.h>
 #include <tilery/tensor.h>
 
-#include "base/context.h"
 #include "base/error.h"
 #include "store/import/importer.h"
 
@@ -64,44 +61,16 @@ tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
     return status;
 }
 
-/* The metadata in the writer's form; the caller frees it. */
-static tly_status make_kv(const tly_import *import, tly_kv **out_kv, tly_error *error) {
-    size_t num = import->num_pairs;
-    tly_kv *kv;
-    *out_kv = NULL;
-    if (num == 0) {
-        return TLY_OK;
-    }
-    kv = tly_base_calloc(import->context, num * sizeof *kv, _Alignof(tly_kv));
-    if (kv == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                             "no memory for the metadata");
-    }
-    for (size_t i = 0; i < num; i++) {
-        kv[i].key = import->pairs[i].key;
-        kv[i].key_len = strlen(kv[i].key);
-        kv[i].data = import->pairs[i].value;
-        kv[i].data_len = strlen(import->pairs[i].value);
-        kv[i].type = TLY_KV_STRING;
-    }
-    *out_kv = kv;
-    return TLY_OK;
-}
-
 tly_status tly_import_save(const tly_import *import, const char *path,
                            const tly_import_save_options *options, tly_error *error) {
     tly_store_writer_options writer_options = {.size = sizeof writer_options};
     tly_store_writer *writer = NULL;
-    tly_kv *kv = NULL;
     tly_status status = check_options(options, error);
-    if (status == TLY_OK) {
-        status = make_kv(import, &kv, error);
-    }
     if (status == TLY_OK) {
         writer_options.data_alignment = options != NULL ? options->data_alignment : 0;
         writer_options.tensor_count = import->num_entries;
-        writer_options.kv = kv;
-        writer_options.num_kv = import->num_pairs;
+        writer_options.kv = import->kv;
+        writer_options.num_kv = import->num_kv;
         status = tly_store_writer_new(import->context, path, &writer_options, &writer, error);
     }
     if (status == TLY_OK) {
@@ -111,6 +80,5 @@ tly_status tly_import_save(const tly_import *import, const char *path,
         status = tly_store_writer_commit(writer, error);
     }
     tly_store_writer_free(writer);
-    tly_base_free(import->context, kv, import->num_pairs * sizeof *kv, _Alignof(tly_kv));
     return status;
 }
