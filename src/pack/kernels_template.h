@@ -18,8 +18,9 @@
 
 #include <string.h>
 
-#define VEC_LEN ((size_t)LANES * 16)
-#define FLAT    static inline __attribute__((always_inline)) /* so that widths are constants */
+#define VEC_LEN    ((size_t)LANES * 16)
+#define ROWS_AHEAD 8 /* rows from the one being copied to the one being fetched */
+#define FLAT       static inline __attribute__((always_inline)) /* so that widths are constants */
 
 FLAT vec v_lo(vec a, vec b, size_t width) {
     return width == 1   ? v_lo8(a, b)
@@ -54,6 +55,14 @@ FLAT void v_put(uint8_t *p, vec v, int stream) {
         v_stream(p, v);
     } else {
         v_store(p, v);
+    }
+}
+
+FLAT void h_put(uint8_t *p, half h, int stream) {
+    if (stream) {
+        h_stream(p, h);
+    } else {
+        h_store(p, h);
     }
 }
 
@@ -157,15 +166,79 @@ FLAT void stream_rows(const pack_job *job, size_t len) {
     }
 }
 
+/* Rows of 16 or 32 bytes that follow each other in the destination: its lines fill up in order. */
+FLAT void stream_short_rows(const pack_job *job, size_t len) {
+    for (size_t r = 0; r < job->nr; r++) {
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        for (size_t p = 0; p < job->np; p++) {
+            for (size_t i = 0; i < len; i += 16) {
+                h_stream(dst + i, h_load(src + i));
+            }
+            dst += len;
+            src += job->p_src;
+        }
+    }
+}
+
+/* Rows that go down the source: no processor guesses where the next one lies. */
+static void rows_down(const pack_job *job, size_t len, int stream) {
+    uint8_t *dst = job->dst;
+    const uint8_t *src = job->src;
+    for (size_t p = 0; p < job->np; p++) {
+        const uint8_t *later = src + ROWS_AHEAD * job->p_src;
+        for (size_t i = 0; i < len; i += 64) {
+            v_prefetch(later + i);
+        }
+        if (stream) {
+            stream_run(dst, src, len);
+        } else {
+            copy_run(dst, src, len);
+        }
+        dst += job->p_dst;
+        src += job->p_src;
+    }
+}
+
 static void rows(const pack_job *job) {
     size_t len = job->nq * job->width;
     int even = tiles_aligned(job) && len % VEC_LEN == 0 &&
                (job->np == 1 || (uint64_t)job->p_dst % VEC_LEN == 0);
+    if ((job->p_src >= 2048 || job->p_src <= -2048) && len <= 1024 &&
+        (job->nr == 1 || (job->r_src == (int64_t)job->np * job->p_src &&
+                          job->r_dst == (int64_t)job->np * job->p_dst)) &&
+        job->np * job->nr > 2 * ROWS_AHEAD) {
+        pack_job down = *job;
+        down.np *= down.nr;
+        rows_down(&down, len, job->stream && even);
+        return;
+    }
     if (job->stream && even) {
-        if (len == 256) { /* so common a panel that its rows deserve straight code */
+        switch (len) { /* panels so common that they deserve straight code */
+        case 32:
+            stream_rows(job, 32);
+            break;
+        case 64:
+            stream_rows(job, 64);
+            break;
+        case 128:
+            stream_rows(job, 128);
+            break;
+        case 256:
             stream_rows(job, 256);
-        } else {
+            break;
+        default:
             stream_rows(job, len);
+            break;
+        }
+        return;
+    }
+    if (job->stream && (len == 16 || len == 32) && job->p_dst == (int64_t)len &&
+        ((uintptr_t)job->dst | (job->nr > 1 ? (uint64_t)job->r_dst : 0)) % 64 == 0) {
+        if (len == 16) {
+            stream_short_rows(job, 16);
+        } else {
+            stream_short_rows(job, 32);
         }
         return;
     }
@@ -238,7 +311,7 @@ FLAT void zip4(const pack_job *job, size_t width, int stream) {
 
 /* 16/width rows and columns in each lane: rows q, q + 16/width, ... of the source. */
 FLAT void transpose_lanes(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
-                          size_t width) {
+                          size_t width, int stream) {
     const int n = (int)(16 / width);
     vec v[16], t[16];
     for (int i = 0; i < n; i++) {
@@ -254,13 +327,13 @@ FLAT void transpose_lanes(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64
         }
     }
     for (int i = 0; i < n; i++) {
-        v_store(dst + i * p_dst, v[i]);
+        v_put(dst + i * p_dst, v[i], stream);
     }
 }
 
 /* One lane: `columns` is 16/width, or half of it (the source then gives 8 bytes a row). */
 FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
-                         size_t width, int columns) {
+                         size_t width, int columns, int stream) {
     const int n = (int)(16 / width);
     half v[16], t[16];
     for (int i = 0; i < n; i++) {
@@ -276,7 +349,7 @@ FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_
         }
     }
     for (int i = 0; i < columns; i++) {
-        h_store(dst + i * p_dst, v[i]);
+        h_put(dst + i * p_dst, v[i], stream);
     }
 }
 
@@ -318,10 +391,31 @@ FLAT void transpose_lines(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64
     }
 }
 
+/* Tiles whose columns are one vector (or one lane) long and follow each other in the destination.
+ */
+FLAT void transpose_stream(const pack_job *job, size_t width, int lanes) {
+    const size_t side = 16 / width;
+    for (size_t r = 0; r < job->nr; r++) {
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        size_t p = 0;
+        for (; p + side <= job->np; p += side) {
+            if (lanes) {
+                transpose_lanes(dst + p * VEC_LEN, src + p * width, VEC_LEN, job->q_src, width, 1);
+            } else {
+                transpose_half(dst + p * 16, src + p * width, 16, job->q_src, width, (int)side, 1);
+            }
+        }
+        if (!lanes && side >= 2 && p + side / 2 <= job->np) {
+            transpose_half(dst + p * 16, src + p * width, 16, job->q_src, width, (int)side / 2, 1);
+        }
+    }
+}
+
 /* Rows of the source in groups that fill a vector of the destination (a cache line if it is
  * streamed); in a group along the source, so that its cache lines are used up while they are near.
  */
-FLAT void transpose(const pack_job *job, size_t width) {
+FLAT void transpose_any(const pack_job *job, size_t width) {
     const size_t side = 16 / width, group = side * LANES, line = 64 / width;
     const int stream = job->stream && job->p_dst % 64 == 0 && (uintptr_t)job->dst % 64 == 0 &&
                        (job->nr == 1 || job->r_dst % 64 == 0);
@@ -350,16 +444,16 @@ FLAT void transpose(const pack_job *job, size_t width) {
             } else if (rows_here == group) {
                 for (; p + side <= job->np; p += side) {
                     transpose_lanes(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
-                                    job->q_src, width);
+                                    job->q_src, width, 0);
                 }
             } else if (rows_here == side) {
                 for (; p + side <= job->np; p += side) {
                     transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
-                                   job->q_src, width, (int)side);
+                                   job->q_src, width, (int)side, 0);
                 }
                 if (side >= 2 && p + side / 2 <= job->np) {
                     transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
-                                   job->q_src, width, (int)side / 2);
+                                   job->q_src, width, (int)side / 2, 0);
                     p += side / 2;
                 }
             }
@@ -367,6 +461,18 @@ FLAT void transpose(const pack_job *job, size_t width) {
                              job, width);
             q += rows_here;
         }
+    }
+}
+
+FLAT void transpose(const pack_job *job, size_t width) {
+    const size_t side = 16 / width, group = side * LANES;
+    int whole = job->stream && tiles_aligned(job) && job->p_dst == (int64_t)(job->nq * width);
+    if (whole && LANES > 1 && job->nq == group && job->np % side == 0) {
+        transpose_stream(job, width, 1);
+    } else if (whole && job->nq == side && side >= 2 && job->np % (side / 2) == 0) {
+        transpose_stream(job, width, 0);
+    } else {
+        transpose_any(job, width);
     }
 }
 

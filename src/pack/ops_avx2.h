@@ -12,6 +12,9 @@ static inline half h_load8(const uint8_t *p) {
 static inline void h_store(uint8_t *p, half v) {
     _mm_storeu_si128((__m128i *)p, v);
 }
+static inline void h_stream(uint8_t *p, half v) {
+    _mm_stream_si128((__m128i *)p, v);
+}
 
 #define h_lo8  _mm_unpacklo_epi8
 #define h_hi8  _mm_unpackhi_epi8

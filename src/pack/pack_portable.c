@@ -43,16 +43,17 @@ static inline void v_store(uint8_t *p, vec v) {
 #define v_lo64(a, b) ((vec)__builtin_shufflevector((quads)(a), (quads)(b), 0, 2))
 #define v_hi64(a, b) ((vec)__builtin_shufflevector((quads)(a), (quads)(b), 1, 3))
 
-#define h_load  v_load
-#define h_store v_store
-#define h_lo8   v_lo8
-#define h_hi8   v_hi8
-#define h_lo16  v_lo16
-#define h_hi16  v_hi16
-#define h_lo32  v_lo32
-#define h_hi32  v_hi32
-#define h_lo64  v_lo64
-#define h_hi64  v_hi64
+#define h_load   v_load
+#define h_store  v_store
+#define h_stream v_store
+#define h_lo8    v_lo8
+#define h_hi8    v_hi8
+#define h_lo16   v_lo16
+#define h_hi16   v_hi16
+#define h_lo32   v_lo32
+#define h_hi32   v_hi32
+#define h_lo64   v_lo64
+#define h_hi64   v_hi64
 
 #define v_stream                v_store
 #define v_load_lanes(p, stride) v_load(p)

@@ -10,7 +10,9 @@ typedef struct walk {
     uint8_t *dst; /* offset 0 */
     const uint8_t *src;
     int stream;
-    uint64_t index[TLY_NEST_MAX_RANK]; /* of the watched axes */
+    uint32_t num_steps;
+    const pack_step *steps[2 * PACK_MAX_LOOPS + 4]; /* those that have more than one turn to make */
+    uint64_t index[TLY_NEST_MAX_RANK];              /* of the watched axes */
     uint64_t span[PACK_MAX_LOOPS + 1]; /* turns of each loop that the present block holds */
 } walk;
 
@@ -146,9 +148,9 @@ static void run_kernel(const walk *w, int64_t dst, int64_t src, uint64_t np, uin
         plan->kernels->transpose[__builtin_ctz(plan->width)](&job); /* a row too few to zip */
         return;
     }
-    if (plan->path != PACK_PATH_TRANSPOSE || !w->stream || run % 64 == 0 ||
-        p->dst_stride != (int64_t)run || np * run % 64 != 0 || np * run > PACK_STAGE_LEN ||
-        (uintptr_t)job.dst % 64 != 0 || r_dst % 64 != 0) {
+    if (plan->path != PACK_PATH_TRANSPOSE || !w->stream || run % 64 == 0 || run == 16 ||
+        run == 32 || p->dst_stride != (int64_t)run || np * run % 64 != 0 ||
+        np * run > PACK_STAGE_LEN || (uintptr_t)job.dst % 64 != 0 || r_dst % 64 != 0) {
         plan->kernel(&job);
         return;
     }
@@ -278,11 +280,11 @@ static uint64_t whole_turns(const walk *w, const pack_step *step, uint64_t turns
 
 static void walk_steps(walk *w, uint32_t depth, int64_t dst, int64_t src) {
     const tly_pack_plan *plan = w->plan;
-    const pack_step *step = &plan->steps[depth];
+    const pack_step *step = w->steps[depth];
     const pack_loop *loop;
     uint64_t span, turns, turn = 0;
     int64_t dst_stride, src_stride;
-    if (depth == plan->num_steps) {
+    if (depth == w->num_steps) {
         src = plus(src, 1, irregular_offset(w));
         if (plan->path == PACK_PATH_TABLE) {
             table_tile(w, dst, src);
@@ -297,7 +299,7 @@ static void walk_steps(walk *w, uint32_t depth, int64_t dst, int64_t src) {
     dst_stride = plus(0, step->block, loop->dst_stride);
     src_stride = plus(0, step->block, loop->src_stride);
     w->span[step->loop] = step->block;
-    if (depth + 1 == plan->num_steps && turns > 1) {
+    if (depth + 1 == w->num_steps && turns > 1) {
         turn = whole_turns(w, step, turns);
         if (turn > 0) {
             run_kernel(w, dst, plus(src, 1, irregular_offset(w)), w->span[plan->p],
@@ -332,6 +334,12 @@ void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst
         move_index(&w, loop, ranges[i].low);
         dst_at = plus(dst_at, ranges[i].low, loop->dst_stride);
         src_at = plus(src_at, ranges[i].low, loop->irregular ? 0 : loop->src_stride);
+    }
+    w.num_steps = 0;
+    for (uint32_t i = 0; i < plan->num_steps; i++) {
+        if (w.span[plan->steps[i].loop] > plan->steps[i].block) {
+            w.steps[w.num_steps++] = &plan->steps[i];
+        }
     }
     walk_steps(&w, 0, dst_at, src_at);
 }
