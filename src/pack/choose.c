@@ -18,6 +18,7 @@
     4096             /* bytes of the destination that are finished before the walk goes elsewhere */
 #define ROWS_TILE  8 /* rows of the source that are read side by side */
 #define SIDE_LEN   1024 /* bytes of a row of the source that a transposed tile takes */
+#define COLUMN_LEN 1024 /* and bytes of a column of the destination */
 #define SHORT_TILE 8    /* a table this small is not worth its look-ups */
 
 const char *pack_path_name(pack_path path) {
@@ -169,7 +170,7 @@ static void choose_steps(const pack_form *form, pack_choice *out) {
         break;
     case PACK_PATH_TRANSPOSE:
         tile_p = at_most(p->count, SIDE_LEN / out->width);
-        tile_q = at_most(q->count, SIDE_LEN / 2 / out->width);
+        tile_q = at_most(q->count, COLUMN_LEN / out->width);
         break;
     case PACK_PATH_ZIP: /* a few zips that follow each other in the destination */
         chunk = p->count * q->count * out->width;

@@ -261,12 +261,30 @@ static void rows(const pack_job *job) {
 
 /* ---- zips ------------------------------------------------------------------------------------ */
 
+/* Tiles that go down the source: fetches the rows of one that comes soon. */
+FLAT void fetch_ahead(const pack_job *job, const uint8_t *src, size_t num_rows, size_t width) {
+    const uint8_t *row = src + (int64_t)(ROWS_AHEAD / num_rows) * job->r_src;
+    for (size_t q = 0; q < num_rows; q++, row += job->q_src) {
+        for (size_t i = 0; i < job->np * width; i += 64) {
+            v_prefetch(row + i);
+        }
+    }
+}
+
+FLAT int goes_down(const pack_job *job) {
+    return job->nr > 2 * ROWS_AHEAD && (job->r_src >= 2048 || job->r_src <= -2048);
+}
+
 FLAT void zip2(const pack_job *job, size_t width, int stream) {
     const size_t turn = VEC_LEN / width;
+    const int down = goes_down(job);
     for (size_t r = 0; r < job->nr; r++) {
         const uint8_t *a = job->src + (int64_t)r * job->r_src, *b = a + job->q_src;
         uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
         size_t p = 0;
+        if (down) {
+            fetch_ahead(job, a, 2, width);
+        }
         for (; p + turn <= job->np; p += turn) {
             vec x = v_spread2(v_load(a + p * width)), y = v_spread2(v_load(b + p * width));
             v_put(dst + p * 2 * width, v_lo(x, y, width), stream);
@@ -281,10 +299,14 @@ FLAT void zip2(const pack_job *job, size_t width, int stream) {
 
 FLAT void zip4(const pack_job *job, size_t width, int stream) {
     const size_t turn = VEC_LEN / width;
+    const int down = goes_down(job);
     for (size_t r = 0; r < job->nr; r++) {
         const uint8_t *src = job->src + (int64_t)r * job->r_src;
         uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
         size_t p = 0;
+        if (down) {
+            fetch_ahead(job, src, 4, width);
+        }
         for (; p + turn <= job->np; p += turn) {
             const uint8_t *a = src + p * width, *b = a + job->q_src;
             const uint8_t *c = b + job->q_src, *d = c + job->q_src;
