@@ -6,6 +6,7 @@
 #include "cli/bench.h"
 #include "cli/cli.h"
 #include "cli/handlers.h"
+#include "cli/json.h"
 #include "cli/options_table.h"
 
 static void list_cases(FILE *out) {
@@ -18,12 +19,37 @@ static void list_cases(FILE *out) {
     }
 }
 
+static void list_json(FILE *out) {
+    tly_json json;
+    tly_json_init(&json, out);
+    tly_json_array(&json, NULL);
+    for (uint32_t g = 0; tly_bench_groups[g] != NULL; g++) {
+        const tly_bench_group *group = tly_bench_groups[g];
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "group", group->name);
+        tly_json_string(&json, "summary", group->summary);
+        tly_json_array(&json, "benchmarks");
+        for (uint32_t i = 0; i < group->num_cases; i++) {
+            tly_json_object(&json, NULL);
+            tly_json_string(&json, "name", group->cases[i].name);
+            tly_json_string(&json, "unit", group->cases[i].unit);
+            tly_json_string(&json, "better", group->cases[i].better);
+            tly_json_string(&json, "summary", group->cases[i].summary);
+            tly_json_end_object(&json);
+        }
+        tly_json_end_array(&json);
+        tly_json_end_object(&json);
+    }
+    tly_json_end_array(&json);
+    tly_json_finish(&json);
+}
+
 tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error) {
     tly_bench_options options = {0};
     const tly_context *context;
     tly_status status;
     if (tly_cli_given(cli, TLY_CLI_BENCH_LIST)) {
-        list_cases(cli->out);
+        (tly_cli_given(cli, TLY_CLI_BENCH_JSON) ? list_json : list_cases)(cli->out);
         return TLY_OK;
     }
     if (cli->num_args == 0) {

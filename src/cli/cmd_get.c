@@ -237,7 +237,7 @@ tly_status tly_cli_run_get(tly_cli *cli, tly_error *error) {
     const tly_context *context;
     tly_status status;
     if (tly_cli_given(cli, TLY_CLI_GET_LIST_LAYOUTS)) {
-        tly_layouts_print(cli->out);
+        tly_layouts_print(cli->out, tly_cli_given(cli, TLY_CLI_GET_JSON));
         return TLY_OK;
     }
     memset(&job, 0, sizeof job);

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include <tilery/dtype.h>
 #include <tilery/gemm.h>
 
 #include "base/error.h"
+#include "cli/json.h"
 #include "cli/operand.h"
 #include "cli/text.h"
 
@@ -131,17 +133,17 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
                            tly_error *error) {
     const char *name;
     FILE *file;
-    if (strcmp(text, "native") == 0) {
+    if (strcasecmp(text, "native") == 0) {
         layouts->asked = layouts->native = 1;
         return TLY_OK;
     }
     for (uint32_t i = 0; i < NUM_CORE; i++) {
-        if (strcmp(text, core_layouts[i].name) == 0) {
+        if (strcasecmp(text, core_layouts[i].name) == 0) {
             return add(layouts, core_layouts[i].tag, NULL, error);
         }
     }
     for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
-        if (strcmp(text, name) == 0) {
+        if (strcasecmp(text, name) == 0) {
             return add_panel(layouts, name, transposed, error);
         }
     }
@@ -204,13 +206,42 @@ tly_status tly_layouts_add_auto(tly_layouts *layouts, const tly_context *context
                          "no kernel library on this machine wants a panel for this product");
 }
 
-void tly_layouts_print(FILE *out) {
-    const char *name;
-    fprintf(out, "%-12s %s\n", "native", "as the server keeps it");
-    for (uint32_t i = 0; i < NUM_CORE; i++) {
-        fprintf(out, "%-12s %s\n", core_layouts[i].name, core_layouts[i].summary);
+/* The next name of the list; `position` begins with 0. Returns 0 at the end. */
+static int next_name(uint32_t *position, const char **out_name, const char **out_summary) {
+    uint32_t i = (*position)++;
+    if (i == 0) {
+        *out_name = "native";
+        *out_summary = "as the server keeps it";
+    } else if (i <= NUM_CORE) {
+        *out_name = core_layouts[i - 1].name;
+        *out_summary = core_layouts[i - 1].summary;
+    } else {
+        *out_name = tly_panel_name(i - 1 - (uint32_t)NUM_CORE);
+        *out_summary = tly_panel_summary(i - 1 - (uint32_t)NUM_CORE);
     }
-    for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
-        fprintf(out, "%-12s %s\n", name, tly_panel_summary(i));
+    return *out_name != NULL;
+}
+
+void tly_layouts_print(FILE *out, int as_json) {
+    const char *name, *summary;
+    uint32_t position = 0;
+    tly_json json;
+    tly_json_init(&json, out);
+    if (as_json) {
+        tly_json_array(&json, NULL);
+    }
+    while (next_name(&position, &name, &summary)) {
+        if (as_json) {
+            tly_json_object(&json, NULL);
+            tly_json_string(&json, "layout", name);
+            tly_json_string(&json, "summary", summary);
+            tly_json_end_object(&json);
+        } else {
+            fprintf(out, "%-12s %s\n", name, summary);
+        }
+    }
+    if (as_json) {
+        tly_json_end_array(&json);
+        tly_json_finish(&json);
     }
 }

@@ -26,10 +26,10 @@ void tly_layouts_init(tly_layouts *layouts);
 /* May the answer come in a layout that is not in the list? */
 int tly_layouts_takes_native(const tly_layouts *layouts);
 
-/* Adds what `text` names: "native"; "row-major" or "col-major"; a built-in panel, in every element
- * type that it has (the server skips those that are not the tensor's); or else a file with a
- * serialised profile. `transposed`: panels are of a tensor stored N x K. Errors: NOT_FOUND
- * (neither, with the nearest name), those of tly_panel_decode, LIMIT. */
+/* Adds what `text` names, in upper or lower case: "native"; "row-major" or "col-major"; a built-in
+ * panel, in every element type that it has (the server skips those that are not the tensor's); or
+ * else a file with a serialised profile. `transposed`: panels are of a tensor stored N x K. Errors:
+ * NOT_FOUND (neither, with the nearest name), those of tly_panel_decode, LIMIT. */
 tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
                            tly_error *error);
 
@@ -41,7 +41,7 @@ tly_status tly_layouts_add_auto(tly_layouts *layouts, const tly_context *context
                                 const tly_tensor_facts *facts, int stored_nk, uint64_t m,
                                 const char *kernel, tly_error *error);
 
-/* Prints every name and what it is. */
-void tly_layouts_print(FILE *out);
+/* Prints every name and what it is, as text or as JSON. */
+void tly_layouts_print(FILE *out, int as_json);
 
 #endif

@@ -150,6 +150,11 @@ class Bench(CommandTest):
     def test_table_and_list(self):
         listed = self.good("bench", "--list").out
         self.assertIn("cli.start", listed)
+        groups = json.loads(self.good("bench", "--list", "--json").out)
+        for group in groups:
+            for case in group["benchmarks"]:
+                self.assertTrue(case["name"].startswith(group["group"] + "."))
+                self.assertIn(case["name"], listed)
         table = self.good("bench", "cli", "--runs", "3", "--filter", "start").out
         self.assertRegex(table, r"cli\.start +[0-9.]+ +[0-9.]+ +ms +[0-9.]+ +lower")
 

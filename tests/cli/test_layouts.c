@@ -54,6 +54,19 @@ static void a_panel_comes_in_every_type_it_has(void **state) {
     }
 }
 
+static void case_does_not_matter(void **state) {
+    tly_panel_profile wanted;
+    (void)state;
+    tly_layouts_init(&layouts);
+    CHECK_OK(tly_layouts_add(&layouts, "Row-Major", 0, &error), &error);
+    CHECK_OK(tly_layouts_add(&layouts, "BA16a64b", 0, &error), &error);
+    assert_int_equal(layouts.entries[0].tag, TLY_LAYOUT_ROW_MAJOR);
+    CHECK_OK(tly_panel_by_name("ba16a64b", layouts.profiles[1].dtype, 0, &wanted, &error), &error);
+    assert_memory_equal(layouts.entries[1].profile, &wanted, sizeof wanted);
+    CHECK_OK(tly_layouts_add(&layouts, "NATIVE", 0, &error), &error);
+    assert_true(tly_layouts_takes_native(&layouts));
+}
+
 static void misspelt_names_are_answered(void **state) {
     (void)state;
     tly_layouts_init(&layouts);
@@ -134,6 +147,7 @@ int main(void) {
         cmocka_unit_test(nothing_asked_takes_native),
         cmocka_unit_test(core_names_and_native_end_the_list),
         cmocka_unit_test(a_panel_comes_in_every_type_it_has),
+        cmocka_unit_test(case_does_not_matter),
         cmocka_unit_test(misspelt_names_are_answered),
         cmocka_unit_test(profiles_come_from_files),
         cmocka_unit_test(too_many_are_refused),

@@ -208,7 +208,17 @@ class Get(Served):
         with self.serving():
             self.fails(6, 'did you mean "row-major"?', "get", self.address, "w", "-l", "row-magor",
                        "-o", self.out)
-        self.assertIn("ba16a64b", self.good("get", "--list-layouts").out)
+
+    def test_layouts_have_names(self):
+        text = self.good("get", "--list-layouts").out
+        listed = json.loads(self.good("get", "--list-layouts", "--json").out)
+        self.assertEqual([line.split()[0] for line in text.splitlines()],
+                         [row["layout"] for row in listed])
+        names = [row["layout"] for row in listed]
+        self.assertEqual(names[:3], ["native", "row-major", "col-major"])
+        self.assertIn("ba16a64b", names)
+        self.assertEqual(len(set(names)), len(names))
+        self.assertTrue(all(row["summary"] for row in listed))
 
     def test_a_place_that_cannot_be_written_is_told_before_fetching(self):
         with self.serving() as server:
