@@ -32,6 +32,7 @@ STEPS = {
     "globals": product.globals_,
     "consumer": product.consumer,
     "startup": product.startup,
+    "test-list": tree.tests_listed,
     "fuzz-list": fuzzing.listed,
     "simd": builds.simd_levels,
     "sanitizers": builds.sanitizers,

@@ -66,13 +66,13 @@ def commit_of(house):
     return text.strip() if code == 0 else "unknown"
 
 
-def log_line(house, row, seed, passed, failed, seconds):
+def log_line(house, commit, row, seed, passed, failed, seconds):
     path = house.root / LOG
     size = row.get("rounds") or row.get("fuzz_seconds")
     size = f"{size} rounds" if "rounds" in row else f"{size} s a target" if size else ""
     verdict = f"{passed} passed" if not failed else f"**{failed} failed**, {passed} passed"
     with path.open("a") as log:
-        log.write(f"| {datetime.date.today()} | {commit_of(house)} | {row['name']} | {seed} | {size} | "
+        log.write(f"| {datetime.date.today()} | {commit} | {row['name']} | {seed} | {size} | "
                   f"{verdict} | {seconds:.0f} s |\n")
 
 
@@ -100,6 +100,7 @@ def main():
     if not good:
         print(text)
         return 1
+    commit = commit_of(house)   # before the log changes
     total_passed = total_failed = 0
     for row in rows:
         if args.names and row["name"] not in args.names:
@@ -118,7 +119,7 @@ def main():
         for line in lines:
             print("    " + line)
         print(f"    {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
-        log_line(house, row, seed, passed, failed, seconds)
+        log_line(house, commit, row, seed, passed, failed, seconds)
         total_passed += passed
         total_failed += failed
     print(f"{total_passed} passed, {total_failed} failed")

@@ -113,6 +113,11 @@ class Checkers(unittest.TestCase):
         self.write("tools/a.py", "pass\n")
         self.finds(tree.python_compiles, "tools/b.py", "def f(:\n", "tools/b.py:1")
 
+    def test_test_program_not_listed(self):
+        self.write("tests/base/meson.build", "core_tests += [['base', 'one']] # 'two'\n")
+        self.write("tests/base/test_one.c", LICENCE)
+        self.finds(tree.tests_listed, "tests/base/test_two.c", "", "is not listed")
+
     def test_fuzz_target_not_listed(self):
         self.write("tests/fuzz/corpus/two/seed", "x")
         self.finds(fuzzing.listed, "tests/fuzz/fuzz_two.c", "", "is not listed")

@@ -92,6 +92,21 @@ def links(house):
     return report
 
 
+def tests_listed(house):
+    """Every tests/FOLDER/test_*.c and test_*.py is named in its folder's meson.build."""
+    report = Report()
+    for source in sorted((house.root / "tests").glob("*/test_*.*")):
+        build_file = source.parent / "meson.build"
+        if source.suffix not in (".c", ".py") or not build_file.is_file():
+            continue
+        name = source.stem.removeprefix("test_")
+        text = re.sub(r"#.*", "", build_file.read_text())
+        report.check(re.search(rf"'{name}'|'[^']*test_{name}\.\w+'", text) is not None,
+                     f"{source.relative_to(house.root)} is not listed in its meson.build, "
+                     "so nobody runs it")
+    return report
+
+
 def python_compiles(house):
     """Every tool parses."""
     report = Report()
