@@ -21,10 +21,12 @@ static void on_signal(int number) {
     tly_server_stop(server_to_stop);
 }
 
+/* A second signal ends the process at once: running transfers may take their time to stop. */
 static void handle_signals(void (*handler)(int)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
+    action.sa_flags = SA_RESETHAND;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -8,6 +8,7 @@
 #include <tilery/pack.h>
 #include <tilery/wire.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "cli/bench_run.h"
 #include "cli/counted.h"
@@ -35,8 +36,24 @@ typedef struct job {
     void *a, *c;
 } job;
 
-static uint64_t elements_len(tly_dtype dtype, uint64_t rows, uint64_t columns) {
-    return rows * columns * (tly_dtype_bits(dtype) / 8);
+/* Aligned memory for a matrix. Errors: OVERFLOW, OUT_OF_MEMORY. */
+static tly_status new_matrix(tly_dtype dtype, uint64_t rows, uint64_t columns, void **out_memory,
+                             uint64_t *out_len, tly_error *error) {
+    uint64_t len = tly_dtype_bits(dtype) / 8;
+    if (tly_base_mul_u64(len, rows, &len) || tly_base_mul_u64(len, columns, &len) ||
+        len > PTRDIFF_MAX) {
+        return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "multiply-size",
+                             "a matrix of %llu x %llu does not fit in memory; take a smaller --m",
+                             (unsigned long long)rows, (unsigned long long)columns);
+    }
+    if (posix_memalign(out_memory, 64, len) != 0) {
+        *out_memory = NULL;
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for a matrix of %llu x %llu", (unsigned long long)rows,
+                             (unsigned long long)columns);
+    }
+    *out_len = len;
+    return TLY_OK;
 }
 
 static tly_status describe_problem(job *work, tly_error *error) {
@@ -197,10 +214,13 @@ static tly_status run_plain(void *user, uint64_t turn, tly_error *error) {
 
 static tly_status multiply(job *work, tly_error *error) {
     const tly_gemm_problem *p = &work->problem;
-    uint64_t a_len = elements_len(p->a_dtype, p->m, p->k),
-             c_len = elements_len(p->c_dtype, p->m, p->n);
-    if (posix_memalign(&work->a, 64, a_len) != 0 || posix_memalign(&work->c, 64, c_len) != 0) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for A and C");
+    uint64_t a_len = 0, c_len = 0;
+    tly_status status = new_matrix(p->a_dtype, p->m, p->k, &work->a, &a_len, error);
+    if (status == TLY_OK) {
+        status = new_matrix(p->c_dtype, p->m, p->n, &work->c, &c_len, error);
+    }
+    if (status != TLY_OK) {
+        return status;
     }
     tly_operand_fill(p->a_dtype, work->a, p->m * p->k, work->options->seed);
     memset(work->c, 0xFF, c_len); /* NaN, or a number far off: what is not written is seen */
@@ -242,10 +262,11 @@ static tly_status check(job *work, tly_error *error) {
     const tly_descriptor *descriptor = tly_fetched_descriptor(work->plain_answer);
     const uint8_t *b =
         (const uint8_t *)tly_fetched_data(work->plain_answer) + descriptor->byte_offset;
-    double *reference = malloc(p->m * p->n * sizeof *reference);
-    if (reference == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                             "no memory for the reference");
+    void *reference = NULL;
+    uint64_t len;
+    tly_status status = new_matrix(TLY_F64, p->m, p->n, &reference, &len, error);
+    if (status != TLY_OK) {
+        return status;
     }
     tly_operand_reference(p->a_dtype, work->a, p->b_dtype, b, p->stored_nk, p->m, p->n, p->k,
                           reference);
