@@ -152,6 +152,12 @@ class Pieces(unittest.TestCase):
         self.assertNotIn("Traceback", done.stderr)
         self.assertIn("tilery", done.stderr)
 
+    def test_long_names_keep_both_ends(self):
+        self.assertEqual(demo.short("w" * demo.NAME_WIDTH), "w" * demo.NAME_WIDTH)
+        cut = demo.short("begin." + "x" * 100 + ".end")
+        self.assertEqual(len(cut), demo.NAME_WIDTH)
+        self.assertTrue(cut.startswith("begin.") and cut.endswith(".end") and "..." in cut)
+
     def test_ticks_are_round_and_reach(self):
         for limit in (0, 1e-3, 0.7, 1, 5.9, 64, 97, 1234):
             ticks = charts.nice_ticks(limit)

@@ -23,6 +23,7 @@ import report
 
 WANTED_KERNELS = 3
 MAX_ERROR = 1e-4
+NAME_WIDTH = 40         # columns of the table on the terminal
 CANNOT = 4              # exit codes: this kernel does not take such a matrix
 WANTS_NO_PANEL = 6
 
@@ -142,13 +143,21 @@ def problems(found):
     return out
 
 
+def short(name):
+    """Both ends of a long name: where a tensor stands and what it is."""
+    if len(name) <= NAME_WIDTH:
+        return name
+    half = (NAME_WIDTH - 3) // 2
+    return name[:half] + "..." + name[half + 3 - NAME_WIDTH:]
+
+
 def table(found):
     """The results as text."""
     rows = [("tensor", "stored", "kernel", "fetched", "repacked", "error", "panel ms", "plain ms",
              "plain/panel")]
     for r in found["results"] + found["large"]:
         t = r["times"]
-        rows.append((r["tensor"], " x ".join(map(str, r["shape"])), r["kernel"],
+        rows.append((short(r["tensor"]), " x ".join(map(str, r["shape"])), r["kernel"],
                      str(r["bytes_fetched"]), str(r["bytes_repacked"]),
                      f"{r['max_relative_error']:.1e}", f"{t['panel_ms']:.4f}",
                      f"{t['plain_ms']:.4f}" if "plain_ms" in t else "-",
@@ -226,7 +235,7 @@ def main():
         print(f"model: {source['file']} of {source['package']} {source['version']}")
     print("\n".join(table(found)))
     for row in found["plain"] + found["plain_large"]:
-        print(f"{row['tensor']}: {row['reason']}; its call takes {row['times']['plain_ms']:.4f} ms")
+        print(f"{short(row['tensor'])}: {row['reason']}; its call takes {row['times']['plain_ms']:.4f} ms")
     gain = report.fastest_gain(found["large"], found["plain_large"])
     if gain:
         print(f"N = K = {args.large}: the fastest plain call takes {gain:.2f} times as long as the "
