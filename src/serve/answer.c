@@ -25,6 +25,7 @@ typedef struct decision {
     uint32_t morton_bits[TLY_MAX_RANK];
     tly_nest nest;
     tly_wire_layout named; /* the stored panel goes out under this entry's profile; tag 0: none */
+    uint32_t named_alignment;
     tly_error error;
 } decision;
 
@@ -201,6 +202,7 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
     }
     if (stored) {
         d->named = *layout;
+        d->named_alignment = profile.alignment;
         return TLY_WIRE_NATIVE;
     }
     verdict = plan(d, index, len, profile.alignment);
@@ -321,7 +323,9 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
         native.private_data = d->named.metadata;
         native.private_len = d->named.metadata_len;
     }
-    return use_native(a, entry, &native, request->min_alignment, error);
+    return use_native(a, entry, &native,
+                      d->named_alignment > d->min_alignment ? d->named_alignment : d->min_alignment,
+                      error);
 }
 
 static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_answer_limits *limits,

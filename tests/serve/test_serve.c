@@ -147,6 +147,7 @@ static void stored_panels_are_native(void **state) {
         assert_int_equal(tly_fetched_len(fetched), len);
         assert_memory_equal(tly_fetched_data(fetched), bytes, len);
         assert_int_equal((uintptr_t)tly_fetched_data(fetched) % 4096, 0);
+        assert_int_equal(got->buffers[0].alignment, 4096);
         tly_fetched_free(fetched);
     }
 
