@@ -11,7 +11,7 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'import ls serve get multiply bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls serve get multiply asm disasm ld isa doctor bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
@@ -33,6 +33,21 @@ _tilery() {
     multiply:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
     multiply:--runs) :; return ;;
     multiply:--seed) :; return ;;
+    asm:-o|asm:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    asm:--format) COMPREPLY=($(compgen -W 'elf flat hex' -- "$word")); return ;;
+    asm:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
+    asm:--address) :; return ;;
+    asm:--entry) :; return ;;
+    asm:--listing) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    disasm:--format) COMPREPLY=($(compgen -W 'auto elf flat hex' -- "$word")); return ;;
+    disasm:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
+    disasm:--address) :; return ;;
+    ld:-o|ld:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    ld:--format) COMPREPLY=($(compgen -W 'elf flat hex' -- "$word")); return ;;
+    ld:--address) :; return ;;
+    ld:--entry) :; return ;;
+    doctor:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
+    doctor:--format) COMPREPLY=($(compgen -W 'auto elf flat hex' -- "$word")); return ;;
     bench:--filter) :; return ;;
     bench:--runs) :; return ;;
     esac
@@ -43,6 +58,11 @@ _tilery() {
         serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
+        asm) COMPREPLY=($(compgen -W '-o --output -c --object --format --isa --address --entry --listing --werror --no-bundle-checks -h --help' -- "$word")) ;;
+        disasm) COMPREPLY=($(compgen -W '--format --isa --address --source --json -h --help' -- "$word")) ;;
+        ld) COMPREPLY=($(compgen -W '-o --output --format --address --entry --ignore-identity -h --help' -- "$word")) ;;
+        isa) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
+        doctor) COMPREPLY=($(compgen -W '--isa --format --json -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac
@@ -52,7 +72,11 @@ _tilery() {
     import) COMPREPLY=($(compgen -f -- "$word")) ;;
     ls) COMPREPLY=($(compgen -f -- "$word")) ;;
     serve) COMPREPLY=($(compgen -f -- "$word")) ;;
-    help) COMPREPLY=($(compgen -W 'import ls serve get multiply bench help' -- "$word")) ;;
+    asm) COMPREPLY=($(compgen -f -- "$word")) ;;
+    disasm) COMPREPLY=($(compgen -f -- "$word")) ;;
+    ld) COMPREPLY=($(compgen -f -- "$word")) ;;
+    doctor) COMPREPLY=($(compgen -f -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls serve get multiply asm disasm ld isa doctor bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

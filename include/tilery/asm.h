@@ -135,6 +135,47 @@ TLY_API tly_status tly_asm_assemble_flat(const tly_context *context, const char 
                                          uint64_t address, tly_isa_release release, void *buffer,
                                          size_t capacity, size_t *out_len, tly_error *error);
 
+/* One line of a disassembly. Texts live only during the call. */
+typedef struct tly_asm_line {
+    uint64_t address;
+    uint64_t word;            /* right-aligned */
+    uint32_t len;             /* bytes */
+    uint32_t reserved;        /* 0 */
+    const tly_isa_insn *insn; /* NULL: no instruction of this release; `text` is data then */
+    const char *text;         /* assembles back to the same bytes, without the symbols in brackets */
+    const char *comment;      /* "" or what the operands mean to the operation, or why the word was
+                                 refused */
+    const char *rule;         /* of the refusal, "" otherwise */
+} tly_asm_line;
+
+/* Anything but TLY_OK ends the disassembly with that status. */
+typedef tly_status (*tly_asm_line_fn)(void *user, const tly_asm_line *line);
+
+/* Disassembles bytes that stand at `address`. What is no instruction becomes data. The operands of
+ * B.IOR are explained by the operation of their bundle. Errors: INVALID_ARGUMENT, or what `line`
+ * returns. Thread-safe. */
+TLY_API tly_status tly_asm_disassemble(const void *bytes, size_t len, uint64_t address,
+                                       tly_isa_release release, const tly_asm_symbols *symbols,
+                                       tly_asm_line_fn line, void *user, tly_error *error);
+
+/* For which releases code can have been built. */
+typedef struct tly_asm_diagnosis {
+    uint32_t legal;       /* bit r: every word is legal in tly_isa_release r */
+    uint32_t num_words;
+    struct {
+        uint64_t address; /* of the first word that this release refuses */
+        uint64_t word;
+        uint32_t len;
+        uint32_t reserved;
+        tly_error error;
+    } refused[TLY_ISA_NUM_RELEASES];
+} tly_asm_diagnosis;
+
+/* Reads code under every release. May be called for several pieces of one object: start with zeroed
+ * memory and `legal` of (1 << TLY_ISA_NUM_RELEASES) - 1. Thread-safe. */
+TLY_API void tly_asm_diagnose(const void *bytes, size_t len, uint64_t address,
+                              tly_asm_diagnosis *diagnosis);
+
 TLY_END_DECLS
 
 #endif

@@ -9,6 +9,7 @@
 #include <tilery/asm.h>
 
 #include "isa/table.h"
+#include "isa/words.h"
 
 static uint64_t environment(const char *name, uint64_t otherwise) {
     const char *text = getenv(name);
@@ -188,6 +189,26 @@ static void mistakes_are_explained(void **state) {
     }
 }
 
+/* The example of every form in the documentation is a line of that form. */
+static void examples_assemble(void **state) {
+    (void)state;
+    for (uint32_t form = 0; form < tly_isa_num_forms(); form++) {
+        const char *line = tly_isa_example_of(form);
+        uint32_t releases = tly_isa_form_at(form)->releases;
+        tly_isa_release release = (tly_isa_release)(31 - __builtin_clz(releases));
+        tly_isa_insn insn;
+        tly_error error;
+        if (tly_asm_parse_insn(line, strlen(line), TLY_ISA_EXAMPLE_ADDRESS, release, &insn,
+                               &error) != TLY_OK) {
+            fail_msg("%s: %s", line, error.message);
+        }
+        if (insn.form != form) {
+            fail_msg("%s is a line of form %u, not of %u", line, insn.form, form);
+        }
+        assert_true(strlen(tly_isa_words_of(form)) > 10);
+    }
+}
+
 static const char *find_symbol(void *user, uint64_t address, uint64_t *out_offset) {
     (void)user;
     *out_offset = address - 0x8000;
@@ -247,6 +268,7 @@ int main(void) {
         cmocka_unit_test(every_legal_halfword_round_trips),
         cmocka_unit_test(text_in_the_wild),
         cmocka_unit_test(mistakes_are_explained),
+        cmocka_unit_test(examples_assemble),
         cmocka_unit_test(targets_carry_their_symbol),
         cmocka_unit_test(random_text_is_survived),
     };

@@ -3,7 +3,7 @@
 
 import re
 
-from . import isa_table as table
+from . import isa_docs, isa_table as table, isa_words
 from .common import c_string, head, read_table, require
 from .isa_syntax import KINDS, syntax_bytes
 
@@ -128,7 +128,13 @@ def outputs(root):
     tileops = table.read_tileops(root)
     names = read_table(root, "isa/names.toml")
     ids = identifiers(every)
+    texts = read_table(root, "isa/words.toml")
+    words = isa_words.mnemonic_words(every, texts)
+    tile_words = isa_words.tileop_words(tileops, texts)
     return {
+        **isa_docs.pages(every, words, tileops, tile_words),
+        "src/isa/words_table.h": isa_docs.words_table(every, words, tileops, tile_words, head,
+                                                      c_string),
         "src/isa/forms.h": forms_header(every, ids),
         "src/isa/forms_table.h": forms_table(every, ids, reserved),
         "src/isa/decode_table.h": decode_table(every),

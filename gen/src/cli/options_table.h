@@ -53,6 +53,49 @@ enum {
 };
 
 enum {
+    TLY_CLI_ASM_OUTPUT = 0,
+    TLY_CLI_ASM_OBJECT = 1,
+    TLY_CLI_ASM_FORMAT = 2,
+    TLY_CLI_ASM_ISA = 3,
+    TLY_CLI_ASM_ADDRESS = 4,
+    TLY_CLI_ASM_ENTRY = 5,
+    TLY_CLI_ASM_LISTING = 6,
+    TLY_CLI_ASM_WERROR = 7,
+    TLY_CLI_ASM_NO_BUNDLE_CHECKS = 8,
+    TLY_CLI_ASM_HELP = 9,
+};
+
+enum {
+    TLY_CLI_DISASM_FORMAT = 0,
+    TLY_CLI_DISASM_ISA = 1,
+    TLY_CLI_DISASM_ADDRESS = 2,
+    TLY_CLI_DISASM_SOURCE = 3,
+    TLY_CLI_DISASM_JSON = 4,
+    TLY_CLI_DISASM_HELP = 5,
+};
+
+enum {
+    TLY_CLI_LD_OUTPUT = 0,
+    TLY_CLI_LD_FORMAT = 1,
+    TLY_CLI_LD_ADDRESS = 2,
+    TLY_CLI_LD_ENTRY = 3,
+    TLY_CLI_LD_IGNORE_IDENTITY = 4,
+    TLY_CLI_LD_HELP = 5,
+};
+
+enum {
+    TLY_CLI_ISA_JSON = 0,
+    TLY_CLI_ISA_HELP = 1,
+};
+
+enum {
+    TLY_CLI_DOCTOR_ISA = 0,
+    TLY_CLI_DOCTOR_FORMAT = 1,
+    TLY_CLI_DOCTOR_JSON = 2,
+    TLY_CLI_DOCTOR_HELP = 3,
+};
+
+enum {
     TLY_CLI_BENCH_FILTER = 0,
     TLY_CLI_BENCH_JSON = 1,
     TLY_CLI_BENCH_LIST = 2,
@@ -121,6 +164,63 @@ static const tly_cli_option multiply_options[] = {
     {"runs", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1001), NULL},
     {"seed", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(18446744073709551615), NULL},
     {"list-kernels", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const asm_format_choices[] = {"elf", "flat", "hex", NULL};
+
+static const char *const asm_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.58.3", NULL};
+
+static const tly_cli_option asm_options[] = {
+    {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"object", 'c', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), asm_format_choices},
+    {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), asm_isa_choices},
+    {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"entry", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"listing", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"werror", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"no-bundle-checks", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const disasm_format_choices[] = {"auto", "elf", "flat", "hex", NULL};
+
+static const char *const disasm_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.58.3", NULL};
+
+static const tly_cli_option disasm_options[] = {
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), disasm_format_choices},
+    {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), disasm_isa_choices},
+    {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"source", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const ld_format_choices[] = {"elf", "flat", "hex", NULL};
+
+static const tly_cli_option ld_options[] = {
+    {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), ld_format_choices},
+    {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"entry", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"ignore-identity", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option isa_options[] = {
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const doctor_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.58.3", NULL};
+
+static const char *const doctor_format_choices[] = {"auto", "elf", "flat", "hex", NULL};
+
+static const tly_cli_option doctor_options[] = {
+    {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), doctor_isa_choices},
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), doctor_format_choices},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -278,6 +378,112 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  A matrix stored N x K, with oneDNN:\n"
     "    tilery multiply unix:/tmp/tilery.sock w --kernel onednn --stored nk\n"},
+    {"asm", tly_cli_run_asm, asm_options, 10, 1, 1, "tilery asm [OPTION]... FILE -o OUT",
+    "Usage: tilery asm [OPTION]... FILE -o OUT\n"
+    "\n"
+    "Assembles PTO assembly text (- reads standard input) into a static program, or\n"
+    "with -c into an object for tilery ld. Mistakes are shown with file, line,\n"
+    "column and what was expected. Bundles are checked as a whole; what the machine\n"
+    "would refuse at run time is a warning, with its rule in brackets.\n"
+    "\n"
+    "Absolute branch targets, as tilery disasm prints them, are reached from .text,\n"
+    "which begins at the address of --address.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output OUT        the file to write; always needed\n"
+    "  -c, --object            make a relocatable object, do not link\n"
+    "      --format FORMAT     what a program is written as: ELF, bare bytes, or\n"
+    "                          bytes in hex: elf, flat, hex (default: elf)\n"
+    "      --isa RELEASE       release of the instruction set; .isa in the text\n"
+    "                          changes it: 0.58.0, 0.58.1, 0.58.2, 0.58.3 (default:\n"
+    "                          0.58.3)\n"
+    "      --address ADDRESS   where .text begins (default: 0x10000)\n"
+    "      --entry SYMBOL      where the program starts; without it _start, or else\n"
+    "                          the start of .text\n"
+    "      --listing FILE      write every line with its place and bytes; - is\n"
+    "                          standard output\n"
+    "      --werror            make warnings errors\n"
+    "      --no-bundle-checks  do not look at bundles as a whole\n"
+    "  -h, --help              print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A program and its listing:\n"
+    "    tilery asm add.s -o add.elf --listing -\n"},
+    {"disasm", tly_cli_run_disasm, disasm_options, 6, 1, 1, "tilery disasm [OPTION]... FILE",
+    "Usage: tilery disasm [OPTION]... FILE\n"
+    "\n"
+    "Prints the code of an ELF program or object, of bare bytes or of bytes in hex\n"
+    "(- reads standard input). The text assembles back to the same bits; what is no\n"
+    "instruction is printed as data with the reason. The registers of B.IOR are\n"
+    "explained by the operation of their bundle.\n"
+    "\n"
+    "Options:\n"
+    "      --format FORMAT    what FILE is; auto looks at its content: auto, elf,\n"
+    "                         flat, hex (default: auto)\n"
+    "      --isa RELEASE      release of the instruction set; without it the one\n"
+    "                         that the file's note names, or else 0.58.3: 0.58.0,\n"
+    "                         0.58.1, 0.58.2, 0.58.3\n"
+    "      --address ADDRESS  where bare bytes begin (default: 0x10000)\n"
+    "      --source           print text for the assembler only, without addresses\n"
+    "                         and words\n"
+    "      --json             print every instruction with its fields as JSON\n"
+    "  -h, --help             print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Out and in again:\n"
+    "    tilery disasm add.elf --source\n"},
+    {"ld", tly_cli_run_ld, ld_options, 6, 1, 1000, "tilery ld [OPTION]... FILE... -o OUT",
+    "Usage: tilery ld [OPTION]... FILE... -o OUT\n"
+    "\n"
+    "Joins relocatable objects. All must carry the identity note of the same\n"
+    "release.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output OUT       the program to write; always needed\n"
+    "      --format FORMAT    what the program is written as: elf, flat, hex\n"
+    "                         (default: elf)\n"
+    "      --address ADDRESS  where the program begins (default: 0x10000)\n"
+    "      --entry SYMBOL     where it starts; without it _start, or else the start\n"
+    "                         of .text\n"
+    "      --ignore-identity  take objects without a note, or of different releases\n"
+    "  -h, --help             print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Two objects:\n"
+    "    tilery ld main.o lib.o -o program.elf\n"},
+    {"isa", tly_cli_run_isa, isa_options, 2, 0, 1, "tilery isa [OPTION]... [NAME]",
+    "Usage: tilery isa [OPTION]... [NAME]\n"
+    "\n"
+    "Prints what an instruction or a tile operation does, its encodings bit by bit,\n"
+    "the values that its fields admit, and an example. Without NAME: a line for\n"
+    "each.\n"
+    "\n"
+    "Options:\n"
+    "      --json  without NAME: print every form as JSON\n"
+    "  -h, --help  print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  One instruction:\n"
+    "    tilery isa HL.CASD\n"},
+    {"doctor", tly_cli_run_doctor, doctor_options, 4, 1, 1, "tilery doctor [OPTION]... FILE",
+    "Usage: tilery doctor [OPTION]... FILE\n"
+    "\n"
+    "Looks at machine number, identity note and every word of code, and says in\n"
+    "which releases the code is legal, what the others refuse and why. The exit code\n"
+    "is 1 if note and words disagree, or if the object is not for the release of\n"
+    "--isa.\n"
+    "\n"
+    "Options:\n"
+    "      --isa RELEASE    the release that it should run on: 0.58.0, 0.58.1,\n"
+    "                       0.58.2, 0.58.3 (default: 0.58.3)\n"
+    "      --format FORMAT  what FILE is; auto looks at its content: auto, elf,\n"
+    "                       flat, hex (default: auto)\n"
+    "      --json           print the findings as JSON\n"
+    "  -h, --help           print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  An object of unknown age:\n"
+    "    tilery doctor old.o\n"},
     {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
@@ -331,6 +537,11 @@ const char tly_cli_help[] =
     "  serve     hand out tensors of containers, packed on the fly\n"
     "  get       fetch a tensor in the layout that is wanted\n"
     "  multiply  try a kernel on a served matrix\n"
+    "  asm       assemble a PTO program\n"
+    "  disasm    print a PTO program as text\n"
+    "  ld        link PTO objects into a static program\n"
+    "  isa       explain an instruction or a tile operation\n"
+    "  doctor    say for which release a PTO object was built\n"
     "  bench     measure, each figure against a reference\n"
     "  help      explain a command\n"
     "\n"

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tilery disasm: programs and objects as text that assembles back to them. */
+#include <string.h>
+
+#include "asm/object.h"
+#include "asm/reloc.h"
+#include "base/error.h"
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/handlers.h"
+#include "cli/options_table.h"
+#include "cli/program.h"
+#include "cli/text.h"
+
+typedef struct listing {
+    tly_cli *cli;
+    tly_json json;
+    int as_json;
+    int bare;                       /* text for the assembler: no addresses, no bytes */
+    const tly_obj_section *section; /* NULL for flat */
+    const tly_symbols *symbols;
+    const tly_asm_object *object;
+    uint32_t next_reloc;
+} listing;
+
+static void json_line(listing *l, const tly_asm_line *line) {
+    char hex[32];
+    tly_json_object(&l->json, NULL);
+    tly_json_u64(&l->json, "address", line->address);
+    snprintf(hex, sizeof hex, "0x%0*llx", (int)line->len * 2, (unsigned long long)line->word);
+    tly_json_string(&l->json, "word", hex);
+    tly_json_u64(&l->json, "bits", line->len * 8);
+    tly_json_string(&l->json, "text", line->text);
+    if (line->insn != NULL) {
+        tly_isa_form form = {.size = sizeof form};
+        tly_isa_form_info(line->insn->form, &form);
+        tly_json_string(&l->json, "mnemonic", form.mnemonic);
+        tly_json_string(&l->json, "form", form.reference);
+        tly_json_object(&l->json, "fields");
+        for (uint32_t i = 0; i < form.num_fields; i++) {
+            tly_json_i64(&l->json, form.fields[i].name, line->insn->fields[i]);
+        }
+        tly_json_end_object(&l->json);
+    } else {
+        tly_json_string(&l->json, "rule", line->rule);
+    }
+    if (line->comment[0] != '\0') {
+        tly_json_string(&l->json, "comment", line->comment);
+    }
+    tly_json_end_object(&l->json);
+}
+
+/* Relocations that lie in the instruction, in the order of the table. */
+static void relocations(listing *l, const tly_asm_line *line) {
+    const tly_obj_section *s = l->section;
+    for (uint32_t i = 0; s != NULL && i < s->num_relocs; i++) {
+        uint64_t at = s->address + s->relocs[i].offset;
+        if (at >= line->address && at < line->address + line->len) {
+            const tly_obj_symbol *symbol = tly_object_symbol(l->object, s->relocs[i].symbol);
+            char name[200];
+            const char *shown = symbol->type == 3
+                                    ? tly_object_section(l->object, symbol->section)->name
+                                    : symbol->name;
+            fprintf(l->cli->out, "%38s# %s %s%+lld\n", "", tly_reloc_find(s->relocs[i].type)->name,
+                    tly_text_safe(name, sizeof name, shown, strlen(shown)),
+                    (long long)s->relocs[i].addend);
+        }
+    }
+}
+
+static tly_status print(void *user, const tly_asm_line *line) {
+    listing *l = user;
+    uint64_t offset = 1;
+    const char *name = l->symbols != NULL
+                           ? tly_symbols_find((void *)(uintptr_t)l->symbols, line->address, &offset)
+                           : NULL;
+    char safe[300];
+    if (l->as_json) {
+        json_line(l, line);
+        return TLY_OK;
+    }
+    if (name != NULL && offset == 0) {
+        fprintf(l->cli->out, "%s%s:\n", l->bare ? "" : "\n",
+                tly_text_safe(safe, sizeof safe, name, strlen(name)));
+    }
+    if (l->bare) {
+        fprintf(l->cli->out, "    %s", line->text);
+    } else {
+        fprintf(l->cli->out, "%10llx:  %-*.*s%0*llx  %s", (unsigned long long)line->address,
+                16 - (int)line->len * 2, 0, "", (int)line->len * 2, (unsigned long long)line->word,
+                line->text);
+    }
+    fprintf(l->cli->out, "%s%s\n", line->comment[0] != '\0' ? "  # " : "", line->comment);
+    if (!l->bare) {
+        relocations(l, line);
+    }
+    return TLY_OK;
+}
+
+static tly_status sections(listing *l, tly_isa_release release, tly_error *error) {
+    tly_asm_symbols names = {tly_symbols_find, (void *)(uintptr_t)l->symbols};
+    tly_status status = TLY_OK;
+    for (uint32_t i = 1; i <= l->object->num_sections && status == TLY_OK; i++) {
+        const tly_obj_section *s = tly_object_section(l->object, i);
+        if ((s->flags & TLY_SECTION_EXEC) == 0 || s->type == TLY_SECTION_NOBITS || s->size == 0) {
+            continue;
+        }
+        l->section = s;
+        if (!l->as_json) {
+            char name[200];
+            fprintf(l->cli->out, l->bare ? ".section %s, \"ax\"\n" : "section %s\n",
+                    tly_text_safe(name, sizeof name, s->name, strlen(s->name)));
+        }
+        status =
+            tly_asm_disassemble(s->bytes, s->size, s->address, release, &names, print, l, error);
+    }
+    return status;
+}
+
+tly_status tly_cli_run_disasm(tly_cli *cli, tly_error *error) {
+    const tly_context *context;
+    tly_program program = {0};
+    tly_symbols symbols = {0};
+    listing l = {.cli = cli,
+                 .as_json = tly_cli_given(cli, TLY_CLI_DISASM_JSON),
+                 .bare = tly_cli_given(cli, TLY_CLI_DISASM_SOURCE)};
+    uint64_t address;
+    int32_t release;
+    tly_status status = tly_cli_context(cli, &context, error);
+    if (status == TLY_OK) {
+        status = tly_cli_address(cli, TLY_CLI_DISASM_ADDRESS, "address", 0x10000, &address, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_program_read(context, cli->args[0],
+                                  tly_cli_value(cli, TLY_CLI_DISASM_FORMAT, "auto"), address,
+                                  &program, error);
+    }
+    if (status != TLY_OK) {
+        return status;
+    }
+    release = tly_cli_release(cli, TLY_CLI_DISASM_ISA,
+                              program.object != NULL && tly_asm_object_release(program.object) >= 0
+                                  ? tly_asm_object_release(program.object)
+                                  : TLY_ISA_0_58_3);
+    status = tly_symbols_init(&symbols, program.object, error);
+    l.object = program.object;
+    l.symbols = program.object != NULL ? &symbols : NULL;
+    if (status == TLY_OK && l.as_json) {
+        tly_json_init(&l.json, cli->out);
+        tly_json_object(&l.json, NULL);
+        tly_json_string(&l.json, "file", cli->args[0]);
+        tly_json_string(&l.json, "isa", tly_isa_release_name((tly_isa_release)release));
+        tly_json_array(&l.json, "instructions");
+    }
+    if (status == TLY_OK && program.object != NULL) {
+        status = sections(&l, (tly_isa_release)release, error);
+    } else if (status == TLY_OK) {
+        status = tly_asm_disassemble(program.bytes, program.len, program.address,
+                                     (tly_isa_release)release, NULL, print, &l, error);
+    }
+    if (status == TLY_OK && l.as_json) {
+        tly_json_end_array(&l.json);
+        tly_json_end_object(&l.json);
+        tly_json_finish(&l.json);
+    }
+    tly_symbols_cleanup(&symbols);
+    tly_program_cleanup(&program);
+    return status;
+}
