@@ -42,7 +42,7 @@ typedef struct tly_server_options {
     uint32_t max_streams;      /* open per connection: 16 */
     uint32_t max_message_size; /* largest payload accepted, bytes: 1 MiB */
     uint32_t frame_len;        /* payload of a frame sent, bytes: what has been measured */
-    uint64_t max_queued_len;   /* bytes per connection that wait to be sent or packed: 8 MiB */
+    uint64_t max_queued_len;   /* bytes per connection that wait to be sent or packed: 32 MiB */
     uint64_t transcode_limit;  /* largest packed buffer, bytes: 4 GiB */
     uint32_t idle_timeout_ms;  /* a connection without any stream: 5 min */
     uint32_t progress_timeout_ms; /* a peer that neither takes nor sends what it should: 30 s */

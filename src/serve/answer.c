@@ -49,6 +49,8 @@ static int32_t skip(decision *d, uint32_t index, const char *why) {
 
 /* Plans the packing into d->nest, `len` bytes; fills d->made's buffer. */
 static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignment) {
+    /* The packed bytes are sent at once: they had better be in the cache. */
+    static const tly_pack_options options = {.size = sizeof options, .streaming = 1};
     tly_answer *a = d->answer;
     tly_status status;
     if (len > d->limits->transcode_limit) {
@@ -61,7 +63,7 @@ static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignmen
     a->plan = NULL;
     if (len != 0) {
         status = tly_pack_plan_new(a->context, &d->nest, d->native,
-                                   tly_dtype_bits(d->stored->dtype), NULL, &a->plan, &d->error);
+                                   tly_dtype_bits(d->stored->dtype), &options, &a->plan, &d->error);
         if (status != TLY_OK) {
             return skip(d, index, d->error.message);
         }

@@ -28,7 +28,7 @@ static void fill_defaults(tly_server_options *o) {
     fill(&o->progress_timeout_ms, 30000);
     fill(&o->stop_timeout_ms, 5000);
     if (o->max_queued_len == 0) {
-        o->max_queued_len = 8u << 20;
+        o->max_queued_len = 32u << 20;
     }
     if (o->transcode_limit == 0) {
         o->transcode_limit = UINT64_C(4) << 30;

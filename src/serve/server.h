@@ -63,6 +63,19 @@ struct serve_chunk {
     uint8_t *data;
 };
 
+/* Pieces of one stream that are packed at a time. The second keeps a thread busy while the loop has
+ * not seen that the first is done. */
+#define SERVE_JOBS 2
+
+typedef struct serve_job {
+    uv_work_t work;
+    serve_stream *stream;
+    serve_chunk *chunk;
+    uint64_t first_unit, num_units;
+    int done;
+    int truncated; /* the file was cut short */
+} serve_job;
+
 struct serve_stream {
     serve_stream *next;
     serve_conn *conn;
@@ -73,7 +86,9 @@ struct serve_stream {
     uint32_t part;   /* native: where we are */
     uint64_t part_done;
     serve_chunk native;
+    uint32_t busy; /* jobs that are out */
     /* the decision, off the loop */
+    uv_work_t work;
     int answered;           /* the decision is back, and the descriptor on its way */
     uint8_t *request_bytes; /* key and layouts, copied */
     size_t request_len;
@@ -83,13 +98,10 @@ struct serve_stream {
     uint32_t code;
     tly_status status;
     tly_error error;
-    /* packing: at most one piece at a time, off the loop */
-    uv_work_t work;
-    int busy; /* a job is out */
+    /* packing, off the loop: pieces are made side by side and sent in their order */
+    serve_job jobs[SERVE_JOBS];
+    uint64_t num_started, num_sent; /* pieces; piece n is in jobs[n % SERVE_JOBS] */
     uint64_t next_unit, num_units, units_per_chunk;
-    serve_chunk *making;
-    uint64_t first_unit, num_making;
-    int truncated; /* result of the work: the file was cut short */
 };
 
 typedef enum conn_state {

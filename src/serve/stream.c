@@ -7,8 +7,9 @@
 #include "base/error.h"
 #include "serve/server.h"
 
-#define MAX_SPARE    16
-#define PAGE_ALIGNED 4096
+#define MAX_SPARE     8
+#define MAX_CHUNK_LEN (UINT64_C(4) << 20)
+#define PAGE_ALIGNED  4096
 
 /* ---- chunks ---- */
 
@@ -62,7 +63,7 @@ static void give_chunk(serve_conn *c, serve_chunk *chunk) {
     *link = chunk->next;
     c->buffered -= chunk->len;
     server->buffered -= chunk->len;
-    if (server->num_spare == MAX_SPARE || chunk->capacity > 2 * (size_t)server->options.frame_len) {
+    if (server->num_spare == MAX_SPARE || chunk->capacity > MAX_CHUNK_LEN) {
         free_chunk(server, chunk);
         return;
     }
@@ -225,15 +226,15 @@ static void pump_native(serve_stream *s) {
 
 /* On a thread of the pool. */
 static void pack(uv_work_t *work) {
-    serve_stream *s = work->data;
+    serve_job *job = work->data;
+    const tly_answer *a = &job->stream->answer;
     tly_store_guard guard;
-    if (s->answer.store != NULL) {
-        tly_store_guard_begin(s->answer.store, &guard);
+    if (a->store != NULL) {
+        tly_store_guard_begin(a->store, &guard);
     }
-    tly_pack_run_units(s->answer.plan, s->first_unit, s->num_making, s->making->data,
-                       s->answer.src);
-    if (s->answer.store != NULL) {
-        s->truncated = tly_store_guard_end(&guard, NULL) != TLY_OK;
+    tly_pack_run_units(a->plan, job->first_unit, job->num_units, job->chunk->data, a->src);
+    if (a->store != NULL) {
+        job->truncated = tly_store_guard_end(&guard, NULL) != TLY_OK;
     }
 }
 
@@ -255,63 +256,84 @@ static void send_chunk(serve_stream *s, serve_chunk *chunk) {
     }
 }
 
+/* Sends what is packed, as far as no earlier piece is missing. */
+static void send_done(serve_stream *s) {
+    serve_conn *c = s->conn;
+    while (s->num_sent < s->num_started && s->jobs[s->num_sent % SERVE_JOBS].done) {
+        serve_job *job = &s->jobs[s->num_sent++ % SERVE_JOBS];
+        if (!s->closed && !job->truncated) {
+            send_chunk(s, job->chunk);
+            continue;
+        }
+        give_chunk(c, job->chunk);
+        if (!s->closed) {
+            tly_serve_stream_fail(
+                s, TLY_WIRE_SERVER_FAILED,
+                "the file of this tensor was cut short while it was being packed");
+        }
+    }
+}
+
 /* On the loop: a piece is packed. */
 static void packed(uv_work_t *work, int status) {
-    serve_stream *s = work->data;
+    serve_job *job = work->data;
+    serve_stream *s = job->stream;
     serve_conn *c = s->conn;
-    serve_chunk *chunk = s->making;
     (void)status; /* work is never cancelled */
-    s->busy = 0;
-    s->making = NULL;
+    job->done = 1;
+    s->busy--;
     c->num_jobs--;
     if (c->state == CONN_DEAD) {
         tly_serve_conn_reap(c);
         return;
     }
-    if (s->closed) {
-        give_chunk(c, chunk);
-    } else if (s->truncated) {
-        give_chunk(c, chunk);
-        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
-                              "the file of this tensor was cut short while it was being packed");
-    } else {
-        send_chunk(s, chunk);
-    }
+    send_done(s);
     tly_serve_conn_run(c);
 }
 
-static void pump_packed(serve_stream *s) {
+/* Starts the next piece. Returns 0 when the socket is full: then something has to leave first. */
+static int start_job(serve_stream *s) {
     serve_conn *c = s->conn;
+    serve_job *job = &s->jobs[s->num_started % SERVE_JOBS];
     uint64_t unit = tly_pack_unit_len(s->answer.plan);
-    uint64_t whole = tly_pack_dst_len(s->answer.plan);
-    uint64_t count, len;
-    if (s->busy) {
-        return;
-    }
-    if (s->next_unit == s->num_units) {
-        finish(s);
-        return;
-    }
-    count = s->num_units - s->next_unit;
+    uint64_t count = s->num_units - s->next_unit, len;
     if (count > s->units_per_chunk) {
         count = s->units_per_chunk;
     }
-    len = s->next_unit + count == s->num_units ? whole - s->next_unit * unit : count * unit;
+    len = s->next_unit + count == s->num_units
+              ? tly_pack_dst_len(s->answer.plan) - s->next_unit * unit
+              : count * unit;
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
-        return; /* the socket is full: wait until something has left */
+        return 0;
     }
-    s->making = take_chunk(s, (size_t)len);
-    if (s->making == NULL) {
+    job->chunk = take_chunk(s, (size_t)len);
+    if (job->chunk == NULL) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, "no memory to pack into");
-        return;
+        return 0;
     }
-    s->first_unit = s->next_unit;
-    s->num_making = count;
+    job->stream = s;
+    job->work.data = job;
+    job->first_unit = s->next_unit;
+    job->num_units = count;
+    job->done = 0;
+    job->truncated = 0;
     s->next_unit += count;
-    s->busy = 1;
-    s->work.data = s;
+    s->num_started++;
+    s->busy++;
     c->num_jobs++;
-    uv_queue_work(&c->server->loop, &s->work, pack, packed); /* fails on NULL arguments only */
+    uv_queue_work(&c->server->loop, &job->work, pack, packed); /* fails on NULL arguments only */
+    return 1;
+}
+
+static void pump_packed(serve_stream *s) {
+    while (s->next_unit < s->num_units && s->num_started - s->num_sent < SERVE_JOBS) {
+        if (!start_job(s)) {
+            return;
+        }
+    }
+    if (s->next_unit == s->num_units && s->num_sent == s->num_started) {
+        finish(s);
+    }
 }
 
 void tly_serve_stream_pump(serve_stream *s) {
@@ -334,6 +356,20 @@ static void refuse(serve_conn *c, uint32_t id, uint32_t code, const char *text) 
                  (unsigned long long)c->number, id, tly_wire_code_name(code), text);
 }
 
+/* How much is packed in one piece. Small pieces leave earlier; large ones read the source better,
+ * since a piece of a panel takes a strip of every row. */
+static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
+    uint64_t len = total / 16, least = c->server->options.frame_len;
+    uint64_t most = data_limit(c) / 4;
+    if (most > MAX_CHUNK_LEN) {
+        most = MAX_CHUNK_LEN;
+    }
+    if (len < least) {
+        len = least;
+    }
+    return len < most ? len : most;
+}
+
 static void begin(serve_stream *s) {
     const tly_answer *a = &s->answer;
     s->native.stream = s;
@@ -341,10 +377,9 @@ static void begin(serve_stream *s) {
     s->native.len = frame_len(s->conn); /* what a native frame counts for */
     if (a->plan != NULL) {
         uint64_t unit = tly_pack_unit_len(a->plan);
+        uint64_t len = chunk_len(s->conn, a->total);
         s->num_units = tly_pack_num_units(a->plan);
-        s->units_per_chunk = unit != 0 && unit < s->conn->server->options.frame_len
-                                 ? s->conn->server->options.frame_len / unit
-                                 : 1;
+        s->units_per_chunk = unit != 0 && unit < len ? len / unit : 1;
     }
 }
 
@@ -391,7 +426,7 @@ static void decided(uv_work_t *work, int status) {
     serve_conn *c = s->conn;
     uint64_t spent = s->budget_before - s->limits.probe_budget;
     (void)status; /* work is never cancelled */
-    s->busy = 0;
+    s->busy--;
     c->num_jobs--;
     c->probe_budget -= spent < c->probe_budget ? spent : c->probe_budget;
     if (c->state != CONN_DEAD && !s->closed) {
@@ -448,7 +483,7 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
     s->limits.probe_budget = s->budget_before = c->probe_budget;
     s->next = c->streams;
     c->streams = s;
-    s->busy = 1;
+    s->busy++;
     s->work.data = s;
     c->num_jobs++;
     uv_queue_work(&server->loop, &s->work, decide, decided); /* fails on NULL arguments only */
