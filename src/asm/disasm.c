@@ -22,8 +22,8 @@ static void explain_scalars(const tly_isa_tileop *op, const tly_isa_insn *insn, 
         size_t role_len;
         if (strncmp(at, "address", 7) == 0 || strncmp(at, "scalar", 6) == 0) {
             static const char *const fields[] = {"RegSrc0", "RegSrc1", "RegSrc2"};
-            uint32_t code = (uint32_t)tly_asm_field(insn, tly_isa_form_at(insn->form),
-                                                    fields[register_index]);
+            uint32_t code =
+                (uint32_t)tly_asm_field(insn, tly_isa_form_at(insn->form), fields[register_index]);
             role_len = (size_t)((end != NULL ? end : at + strlen(at)) - (equals + 1));
             used +=
                 (size_t)snprintf(out + used, capacity - used, "%s%.*s = %s", used != 0 ? ", " : "",
