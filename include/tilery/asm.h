@@ -142,10 +142,10 @@ typedef struct tly_asm_line {
     uint32_t len;             /* bytes */
     uint32_t reserved;        /* 0 */
     const tly_isa_insn *insn; /* NULL: no instruction of this release; `text` is data then */
-    const char *text;         /* assembles back to the same bytes, without the symbols in brackets */
-    const char *comment;      /* "" or what the operands mean to the operation, or why the word was
-                                 refused */
-    const char *rule;         /* of the refusal, "" otherwise */
+    const char *text;    /* assembles back to the same bytes, without the symbols in brackets */
+    const char *comment; /* "" or what the operands mean to the operation, or why the word was
+                            refused */
+    const char *rule;    /* of the refusal, "" otherwise */
 } tly_asm_line;
 
 /* Anything but TLY_OK ends the disassembly with that status. */
@@ -160,7 +160,7 @@ TLY_API tly_status tly_asm_disassemble(const void *bytes, size_t len, uint64_t a
 
 /* For which releases code can have been built. */
 typedef struct tly_asm_diagnosis {
-    uint32_t legal;       /* bit r: every word is legal in tly_isa_release r */
+    uint32_t legal; /* bit r: every word is legal in tly_isa_release r */
     uint32_t num_words;
     struct {
         uint64_t address; /* of the first word that this release refuses */
