@@ -49,7 +49,7 @@ static void row(listing *list, const char *name, size_t name_len, const tly_desc
         tly_json_end_object(&list->json);
     } else {
         char dtype[16], shape[128], layout[320], bytes[32], text[1024];
-        fprintf(list->cli->out, "%-6s %-18s %9s  %-10s  %s\n",
+        fprintf(list->cli->out, "%-6s %-18s %9s  %-12s  %s\n",
                 tly_describe_dtype(dtype, sizeof dtype, descriptor->dtype),
                 tly_describe_shape(shape, sizeof shape, descriptor->shape, descriptor->rank),
                 tly_text_bytes(bytes, sizeof bytes, len),
@@ -72,48 +72,60 @@ static void end(listing *list) {
     }
 }
 
+/* Memory for one descriptor at a time, grown to what the index announces, which the size of the
+ * file bounds. */
+typedef struct work_memory {
+    uint8_t *bytes;
+    size_t len;
+} work_memory;
+
+static tly_status make_room(work_memory *work, uint32_t descriptor_len, tly_error *error) {
+    size_t need = 2 * (size_t)descriptor_len + 64;
+    if (need > work->len) {
+        free(work->bytes);
+        work->bytes = malloc(need);
+        work->len = work->bytes != NULL ? need : 0;
+    }
+    return work->bytes != NULL ? TLY_OK
+                               : tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                               "no memory for a descriptor");
+}
+
+/* Reads every descriptor; prints each if `list` is given. */
+static tly_status walk(const tly_store *store, listing *list, tly_error *error) {
+    work_memory work = {NULL, 0};
+    tly_status status = TLY_OK;
+    for (uint64_t i = 0; i < tly_store_num_tensors(store) && status == TLY_OK; i++) {
+        tly_store_entry entry;
+        tly_descriptor descriptor;
+        tly_store_entry_at(store, i, &entry);
+        status = make_room(&work, entry.descriptor_len, error);
+        if (status == TLY_OK) {
+            status = tly_store_descriptor(store, i, work.bytes, work.len, &descriptor, error);
+        }
+        if (status == TLY_OK && list != NULL) {
+            row(list, entry.name, entry.name_len, &descriptor, entry.data_len);
+        }
+    }
+    free(work.bytes);
+    return status;
+}
+
+/* Everything is read once before anything is printed: half a list would be no list. */
 static tly_status list_container(listing *list, const tly_context *context, const char *path,
                                  tly_error *error) {
     tly_store *store;
     tly_status status = tly_store_open(context, path, NULL, &store, error);
-    uint8_t *work = NULL;
-    size_t work_len = 0;
-    if (status == TLY_OK && tly_cli_given(list->cli, TLY_CLI_LS_VERIFY)) {
-        status = tly_store_verify(store, error);
-        if (status != TLY_OK) {
-            tly_store_free(store);
-            return status;
-        }
-    }
     if (status != TLY_OK) {
         return status;
     }
-    begin(list, path, "hurray");
-    for (uint64_t i = 0; i < tly_store_num_tensors(store) && status == TLY_OK; i++) {
-        tly_store_entry entry;
-        tly_descriptor descriptor;
-        size_t need;
-        tly_store_entry_at(store, i, &entry);
-        need = 2 * (size_t)entry.descriptor_len + 64;
-        if (need > work_len) { /* bounded by max_descriptor_len and the file's size */
-            free(work);
-            work = malloc(need);
-            work_len = work != NULL ? need : 0;
-        }
-        if (work == NULL) {
-            status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                                   "no memory for a descriptor");
-            break;
-        }
-        status = tly_store_descriptor(store, i, work, work_len, &descriptor, error);
-        if (status == TLY_OK) {
-            row(list, entry.name, entry.name_len, &descriptor, entry.data_len);
-        }
-    }
+    status = tly_cli_given(list->cli, TLY_CLI_LS_VERIFY) ? tly_store_verify(store, error)
+                                                         : walk(store, NULL, error);
     if (status == TLY_OK) {
+        begin(list, path, "hurray");
+        status = walk(store, list, error);
         end(list);
     }
-    free(work);
     tly_store_free(store);
     return status;
 }

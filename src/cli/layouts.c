@@ -14,12 +14,13 @@
 #include "cli/text.h"
 
 static const struct core_layout {
-    const char *name;
+    const char *name; /* as tly_layout_name says it */
+    const char *also; /* the same in short */
     uint8_t tag;
     const char *summary;
 } core_layouts[] = {
-    {"row-major", TLY_LAYOUT_ROW_MAJOR, "the last index runs fastest"},
-    {"col-major", TLY_LAYOUT_COL_MAJOR, "the first index runs fastest"},
+    {"row-major", "row-major", TLY_LAYOUT_ROW_MAJOR, "the last index runs fastest"},
+    {"column-major", "col-major", TLY_LAYOUT_COL_MAJOR, "the first index runs fastest"},
 };
 
 #define NUM_CORE (sizeof core_layouts / sizeof core_layouts[0])
@@ -113,6 +114,7 @@ static tly_status unknown(const char *text, tly_error *error) {
     nearer(text, "native", &nearest, &least);
     for (uint32_t i = 0; i < NUM_CORE; i++) {
         nearer(text, core_layouts[i].name, &nearest, &least);
+        nearer(text, core_layouts[i].also, &nearest, &least);
     }
     for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
         nearer(text, name, &nearest, &least);
@@ -138,7 +140,8 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
         return TLY_OK;
     }
     for (uint32_t i = 0; i < NUM_CORE; i++) {
-        if (strcasecmp(text, core_layouts[i].name) == 0) {
+        if (strcasecmp(text, core_layouts[i].name) == 0 ||
+            strcasecmp(text, core_layouts[i].also) == 0) {
             return add(layouts, core_layouts[i].tag, NULL, error);
         }
     }

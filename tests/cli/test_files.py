@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """tilery import and tilery ls, through the built command."""
 
+import gzip
 import json
 import os
 import struct
 
 import samples
-from command import CommandTest, run
+from command import ROOT, CommandTest, run
 
 
 class Import(CommandTest):
@@ -126,6 +127,29 @@ class Import(CommandTest):
 
 
 class List(CommandTest):
+    def test_a_bad_descriptor_leaves_no_half_list(self):
+        samples.safetensors(self.folder / "m", {n: ("F32", (2,), bytes(8)) for n in ("aa", "bb")})
+        out = self.folder / "m.hrry"
+        self.good("import", self.folder / "m", "-o", out)
+        whole = bytearray(out.read_bytes())
+        last = whole.rindex(b"HRRY", 0, len(whole) - 8)
+        whole[last + 14] = 0xFF     # the type tag of the last descriptor
+        out.write_bytes(whole)
+        for form in ([], ["--json"]):
+            self.fails(3, "(byte ", "ls", out, *form)
+
+    def test_containers_of_others(self):
+        files = sorted((ROOT / "tests/vectors/hurray/files").glob("*.hrry.gz"))
+        self.assertGreater(len(files), 40)
+        path = self.folder / "other.hrry"
+        for packed in files:
+            with self.subTest(packed.name):
+                path.write_bytes(gzip.decompress(packed.read_bytes()))
+                listed = json.loads(self.good("ls", path, "--json").out)
+                self.assertEqual(listed["num"], len(listed["tensors"]))
+                rows = self.good("ls", path).out.splitlines()
+                self.assertEqual(len(rows), listed["num"] + 1)
+
     def test_damaged_containers(self):
         samples.npy(self.folder / "w.npy", samples.floats(6), (2, 3))
         out = self.folder / "w.hrry"

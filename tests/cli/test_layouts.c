@@ -31,6 +31,19 @@ static void core_names_and_native_end_the_list(void **state) {
     assert_null(layouts.entries[0].profile);
 }
 
+static void core_names_are_those_of_the_format(void **state) {
+    static const char *const names[] = {"row-major", "column-major", "col-major"};
+    (void)state;
+    tly_layouts_init(&layouts);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(tly_layouts_add(&layouts, names[i], 0, &error), &error);
+    }
+    assert_string_equal(tly_layout_name(layouts.entries[0].tag), names[0]);
+    assert_string_equal(tly_layout_name(layouts.entries[1].tag), names[1]);
+    assert_int_equal(layouts.entries[2].tag, layouts.entries[1].tag);
+    CHECK_RULE(tly_layouts_add(&layouts, "", 0, &error), &error, TLY_NOT_FOUND, "layout-name");
+}
+
 static void a_panel_comes_in_every_type_it_has(void **state) {
     const char *name;
     (void)state;
@@ -146,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_asked_takes_native),
         cmocka_unit_test(core_names_and_native_end_the_list),
+        cmocka_unit_test(core_names_are_those_of_the_format),
         cmocka_unit_test(a_panel_comes_in_every_type_it_has),
         cmocka_unit_test(case_does_not_matter),
         cmocka_unit_test(misspelt_names_are_answered),

@@ -215,7 +215,7 @@ class Get(Served):
         self.assertEqual([line.split()[0] for line in text.splitlines()],
                          [row["layout"] for row in listed])
         names = [row["layout"] for row in listed]
-        self.assertEqual(names[:3], ["native", "row-major", "col-major"])
+        self.assertEqual(names[:3], ["native", "row-major", "column-major"])
         self.assertIn("ba16a64b", names)
         self.assertEqual(len(set(names)), len(names))
         self.assertTrue(all(row["summary"] for row in listed))
