@@ -21,13 +21,14 @@ TLY_BEGIN_DECLS
 
 #define TLY_PANEL_VERSION       1
 #define TLY_PANEL_MAX_LOOPS     8
-#define TLY_PANEL_MAX_LEN       256       /* bytes, serialised */
-#define TLY_PANEL_NAME_LEN      48        /* kernel name, with the final NUL */
-#define TLY_PANEL_MIN_RANK      2         /* of the stored tensor */
-#define TLY_PANEL_MAX_RANK      8         /* of the stored tensor */
-#define TLY_PANEL_MAX_ALIGNMENT 0x200000  /* bytes */
-#define TLY_PANEL_MAX_GRANULE   0x10000   /* elements along one axis */
-#define TLY_PANEL_MAX_CELL      0x1000000 /* bytes of the panel of a 1 x 1 matrix */
+#define TLY_PANEL_MAX_LEN       256                  /* bytes, serialised */
+#define TLY_PANEL_NAME_LEN      48                   /* kernel name, with the final NUL */
+#define TLY_PANEL_MIN_RANK      2                    /* of the stored tensor */
+#define TLY_PANEL_MAX_RANK      8                    /* of the stored tensor */
+#define TLY_PANEL_MAX_ALIGNMENT 0x200000             /* bytes */
+#define TLY_PANEL_MAX_GRANULE   0x10000              /* elements along one axis */
+#define TLY_PANEL_MAX_CELL      0x1000000            /* bytes of the panel of a 1 x 1 matrix */
+#define TLY_PANEL_PROBE_WORK    (UINT64_C(64) << 20) /* bytes that one probe may move */
 
 /* Layout tag and extension_layout_id under which profiles travel (spec: Where a profile stands). */
 #define TLY_PANEL_LAYOUT_TAG 0xF0
@@ -161,7 +162,6 @@ TLY_API uint64_t tly_panel_probe_hash(const tly_panel_profile *profile, uint64_t
 /* The hash that this library's packer gives. Does at most `max_work` bytes of work as counted by
  * tly_panel_probe_count (0: TLY_PANEL_PROBE_WORK). Errors: LIMIT, OUT_OF_MEMORY, those of
  * tly_panel_check. Thread-safe. */
-#define TLY_PANEL_PROBE_WORK (UINT64_C(64) << 20)
 TLY_API tly_status tly_panel_probe_expected(const tly_context *context,
                                             const tly_panel_profile *profile, uint64_t max_work,
                                             uint64_t *out_hash, tly_error *error);
