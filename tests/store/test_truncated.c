@@ -61,6 +61,58 @@ static uint64_t sum_of(const uint8_t *bytes, uint64_t len) {
     return sum;
 }
 
+/* What ends a child that touches a hole: its exit code, or minus the signal. */
+static int child_outcome(void (*body)(const scratch *dir), const scratch *dir) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGBUS, SIG_DFL); /* a sanitizer may have put its own there */
+        body(dir);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static const volatile uint8_t *touched;
+
+static void compare_address(int number, siginfo_t *info, void *machine) {
+    (void)number;
+    (void)machine;
+    _exit((uintptr_t)info->si_addr / 4096 == (uintptr_t)touched / 4096 ? 50 : 51);
+}
+
+static void *touch(void *unused) {
+    (void)*touched;
+    return unused;
+}
+
+static void touch_in_a_thread(const scratch *dir) {
+    struct sigaction action = {.sa_sigaction = compare_address, .sa_flags = SA_SIGINFO};
+    int fd = open(dir->path, O_RDWR);
+    pthread_t thread;
+    touched = (volatile uint8_t *)mmap(NULL, 65536, PROT_READ, MAP_SHARED, fd, 0) + 20001;
+    sigaction(SIGBUS, &action, NULL);
+    if (ftruncate(fd, 0) == 0 && pthread_create(&thread, NULL, touch, NULL) == 0) {
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Some emulators of other processors say a wrong address in siginfo. */
+static void skip_where_fault_addresses_are_wrong(const scratch *dir) {
+    static const uint8_t bytes[65536];
+    int outcome;
+    scratch_write(dir->path, bytes, sizeof bytes);
+    outcome = child_outcome(touch_in_a_thread, dir);
+    if (outcome == 51) {
+        print_message(
+            "# SKIP the system gives wrong addresses of faults: run this on a real one\n");
+        scratch_remove((scratch *)(uintptr_t)dir);
+        skip();
+    }
+    assert_int_equal(outcome, 50);
+}
+
 static void a_whole_file_is_seen_whole(void **state) {
     scratch dir;
     tly_store *store;
@@ -90,9 +142,11 @@ static void a_cut_file_is_an_error(void **state) {
     tly_error error;
     uint64_t offset;
     const void *view;
-    uint8_t *copy = malloc(NUM_BYTES);
+    uint8_t *copy;
     (void)state;
     scratch_make(&dir);
+    skip_where_fault_addresses_are_wrong(&dir);
+    copy = malloc(NUM_BYTES);
     write_big(&dir);
     store = open_big(&dir, &offset);
     other = open_big(&dir, &offset);
@@ -176,6 +230,7 @@ static void threads_meet_the_hole_together(void **state) {
     reader readers[4];
     (void)state;
     scratch_make(&dir);
+    skip_where_fault_addresses_are_wrong(&dir);
     write_big(&dir);
     store = open_big(&dir, &offset);
     CHECK_OK(tly_store_view(store, 0, offset, NUM_BYTES, &view, &error), &error);
@@ -196,19 +251,6 @@ static void threads_meet_the_hole_together(void **state) {
     scratch_remove(&dir);
 }
 
-/* What ends a child that touches a hole: its exit code, or minus the signal. */
-static int child_outcome(void (*body)(const scratch *dir, int *pipe_end), const scratch *dir) {
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        signal(SIGBUS, SIG_DFL); /* a sanitizer may have put its own there */
-        body(dir, NULL);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-}
-
 /* Makes a mapping of our own with a hole and touches it. */
 static void touch_a_hole_of_our_own(const scratch *dir) {
     int fd = open(dir->path, O_RDWR);
@@ -218,24 +260,22 @@ static void touch_a_hole_of_our_own(const scratch *dir) {
     }
 }
 
-static void touch_without_a_guard(const scratch *dir, int *unused) {
+static void touch_without_a_guard(const scratch *dir) {
     tly_store *store;
     tly_store_guard guard;
     uint64_t offset;
-    (void)unused;
     store = open_big(dir, &offset);
     tly_store_guard_begin(store, &guard); /* the handler is installed, and stays */
     tly_store_guard_end(&guard, NULL);
     touch_a_hole_of_our_own(dir);
 }
 
-static void touch_a_foreign_hole_inside_a_guard(const scratch *dir, int *unused) {
+static void touch_a_foreign_hole_inside_a_guard(const scratch *dir) {
     tly_store *store;
     tly_store_guard guard;
     uint64_t offset;
     char other[160];
     scratch away = *dir;
-    (void)unused;
     store = open_big(dir, &offset);
     snprintf(other, sizeof other, "%s/other", dir->folder);
     scratch_write(other, "x", 1);
@@ -250,17 +290,16 @@ static void host_handler(int number, siginfo_t *info, void *machine) {
     _exit(info->si_code == BUS_ADRERR ? 42 : 43);
 }
 
-static void touch_under_a_host_handler(const scratch *dir, int *unused) {
+static void touch_under_a_host_handler(const scratch *dir) {
     struct sigaction action = {.sa_sigaction = host_handler, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &action, NULL);
-    touch_without_a_guard(dir, unused);
+    touch_without_a_guard(dir);
 }
 
-static void receive_a_sent_signal(const scratch *dir, int *unused) {
+static void receive_a_sent_signal(const scratch *dir) {
     tly_store *store;
     tly_store_guard guard;
     uint64_t offset;
-    (void)unused;
     store = open_big(dir, &offset);
     tly_store_guard_begin(store, &guard);
     raise(SIGBUS);
