@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libxsmm as an adapter. Its kernels are made at run time for one size, in column-major terms: read
  * so, a panel [K][width] is a matrix of width x K, A is K x M, C is N x M, and C = panel * A needs
- * no rearranging at all. libxsmm has no packed layout of its own to ask for; the panel width is
- * what its kernels are fastest with, and K is cut so that the panel's block stays in the first two
- * caches. */
+ * no rearranging of B at all. libxsmm has no packed layout of its own to ask for; the width is what
+ * its kernels are fastest with: three vectors.
+ *
+ * K is cut into short blocks, so that between two calls the panel can be fetched ahead: the kernels
+ * read a panel twice for eight rows, and while they do so the second time memory would be idle. A
+ * is copied into blocks of the same depth, which keeps it in few lines of the cache. */
 #include <libxsmm.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,7 +16,14 @@
 
 #include "gemm/form.h"
 
-#define K_BLOCK           256
+/* Measured: see docs/internals/performance.md. */
+#define FEW_ROWS          32
+#define SHORT_K_BLOCK     16
+#define LONG_K_BLOCK      256
+#define PLAIN_K_BLOCK     64
+#define PREFETCH_BYTES    8192
+#define WIDTH_BYTES_AVX   96
+#define WIDTH_BYTES_512   192
 #define MAX_WIDTH         1024 /* of panels that are taken */
 #define SCRATCH_ALIGNMENT 64
 
@@ -22,25 +32,27 @@ typedef libxsmm_xmmfunction kernel;
 
 typedef struct library {
     const tly_gemm_host *host;
-    uint32_t width;
+    uint32_t width_bytes; /* of the panels that it asks for */
 } library;
 
-/* Kernels of one product: full and last panel, full and last block of K, first block or a later
- * one. Made when the leading dimensions are known, and kept while they stay. */
+/* Kernels for one way to run through B: full and last panel, full and last block of K, first block
+ * or a later one. Made when the leading dimensions are known, and kept while they stay. */
 typedef struct kernels {
-    uint64_t lda, ldb, ldc; /* 0: none made yet */
+    uint64_t width, k_block;
+    uint64_t ldb, ldc; /* 0: none made yet */
     kernel made[2][2][2];
 } kernels;
 
 typedef struct product {
     const library *library;
     tly_gemm_problem problem;
-    tly_gemm_form form;
     uint64_t panel_stride; /* elements */
-    uint32_t element_len;
+    uint32_t len;          /* bytes of an element */
     kernels panel, plain;
-    uint8_t *scratch; /* one block of transposed B, for plain products stored N x K */
-    uint64_t scratch_len;
+    uint8_t *packed_a; /* [K / k_block][M][k_block] */
+    uint64_t packed_a_len;
+    uint8_t *block; /* one block of transposed B, for plain products stored N x K */
+    uint64_t block_len;
 } product;
 
 static tly_status xsmm_open(const tly_gemm_host *host, void **out_library, char *version,
@@ -56,7 +68,8 @@ static tly_status xsmm_open(const tly_gemm_host *host, void **out_library, char 
         return host->fail(error, TLY_OUT_OF_MEMORY, "", "no memory for the adapter");
     }
     opened->host = host;
-    opened->width = libxsmm_get_target_archid() >= LIBXSMM_X86_AVX512 ? 64 : 32;
+    opened->width_bytes =
+        libxsmm_get_target_archid() >= LIBXSMM_X86_AVX512 ? WIDTH_BYTES_512 : WIDTH_BYTES_AVX;
     snprintf(version, TLY_GEMM_VERSION_LEN, "libxsmm %s (%s)", LIBXSMM_VERSION,
              libxsmm_get_target_arch());
     *out_library = opened;
@@ -84,16 +97,16 @@ static tly_status check_problem(const library *lib, const tly_gemm_problem *p, t
     return TLY_OK;
 }
 
-static tly_gemm_form form_of(const library *lib) {
-    const tly_gemm_form form = {
-        .width = lib->width, .group = 1, .k_round = 1, .n_round = lib->width};
+static tly_gemm_form form_of(const library *lib, const tly_gemm_problem *p) {
+    const uint32_t width = lib->width_bytes / (tly_dtype_bits(p->b_dtype) / 8);
+    const tly_gemm_form form = {.width = width, .group = 1, .k_round = 1, .n_round = width};
     return form;
 }
 
 static tly_status xsmm_query(void *opened, const tly_gemm_problem *problem,
                              tly_panel_profile *out_profile, tly_error *error) {
     const library *lib = opened;
-    const tly_gemm_form form = form_of(lib);
+    const tly_gemm_form form = form_of(lib, problem);
     char name[TLY_PANEL_NAME_LEN];
     tly_status status = check_problem(lib, problem, error);
     if (status == TLY_OK) {
@@ -109,7 +122,8 @@ static tly_status xsmm_query(void *opened, const tly_gemm_problem *problem,
 static void xsmm_release(void *made) {
     product *p = made;
     const tly_gemm_host *host = p->library->host;
-    host->free(host->user, p->scratch, p->scratch_len, SCRATCH_ALIGNMENT);
+    host->free(host->user, p->packed_a, p->packed_a_len, SCRATCH_ALIGNMENT);
+    host->free(host->user, p->block, p->block_len, SCRATCH_ALIGNMENT);
     host->free(host->user, p, sizeof *p, _Alignof(product));
 }
 
@@ -118,12 +132,13 @@ static tly_status xsmm_prepare(void *opened, const tly_gemm_problem *problem,
                                uint32_t *out_alignment, tly_error *error) {
     const library *lib = opened;
     const tly_gemm_host *host = lib->host;
-    tly_gemm_form form = form_of(lib);
+    tly_gemm_form form;
     product *p;
     tly_status status = check_problem(lib, problem, error);
     if (status != TLY_OK) {
         return status;
     }
+    form = form_of(lib, problem);
     if (profile != NULL &&
         (!tly_gemm_form_find(profile, &form) || form.group != 1 || form.width > MAX_WIDTH)) {
         return host->fail(error, TLY_NO_PANEL, "panel-form",
@@ -137,109 +152,129 @@ static tly_status xsmm_prepare(void *opened, const tly_gemm_problem *problem,
     memset(p, 0, sizeof *p);
     p->library = lib;
     p->problem = *problem;
-    p->form = form;
     p->panel_stride = tly_gemm_form_stride(&form, problem->k);
-    p->element_len = problem->a_dtype == TLY_F32 ? 4 : 8;
+    p->len = tly_dtype_bits(problem->b_dtype) / 8;
+    p->panel.width = form.width;
+    p->panel.k_block = problem->m <= FEW_ROWS ? SHORT_K_BLOCK : LONG_K_BLOCK;
+    p->plain.width = form_of(lib, problem).width;
+    p->plain.k_block = PLAIN_K_BLOCK;
+    p->packed_a_len = problem->m * problem->k * p->len;
+    p->packed_a = host->alloc(host->user, p->packed_a_len, SCRATCH_ALIGNMENT);
     if (problem->stored_nk) {
-        p->scratch_len = (uint64_t)lib->width * K_BLOCK * p->element_len;
-        p->scratch = host->alloc(host->user, p->scratch_len, SCRATCH_ALIGNMENT);
-        if (p->scratch == NULL) {
-            xsmm_release(p);
-            return host->fail(error, TLY_OUT_OF_MEMORY, "",
-                              "no memory for the scratch of a product");
-        }
+        p->block_len = p->plain.width * PLAIN_K_BLOCK * p->len;
+        p->block = host->alloc(host->user, p->block_len, SCRATCH_ALIGNMENT);
     }
-    *out_alignment = p->element_len; /* its kernels load unaligned */
+    if (p->packed_a == NULL || (problem->stored_nk && p->block == NULL)) {
+        xsmm_release(p);
+        return host->fail(error, TLY_OUT_OF_MEMORY, "", "no memory for the scratch of a product");
+    }
+    *out_alignment = p->len; /* its kernels load unaligned */
     *out_product = p;
     return TLY_OK;
 }
 
-/* C (columns x M) = B (columns x k) * A (k x M), column-major, with these leading dimensions. */
-static kernel dispatch(const product *p, uint64_t columns, uint64_t k, uint64_t lda, uint64_t ldb,
-                       uint64_t ldc, int first) {
+/* C (columns x M) = B (columns x depth) * A (depth x M), column-major; rows of A are `a_step`
+ * apart. */
+static kernel dispatch(const product *p, uint64_t columns, uint64_t depth, uint64_t a_step,
+                       uint64_t ldb, uint64_t ldc, int first) {
     const libxsmm_blasint m = (libxsmm_blasint)columns, n = (libxsmm_blasint)p->problem.m;
-    const libxsmm_blasint depth = (libxsmm_blasint)k;
-    const libxsmm_blasint b_step = (libxsmm_blasint)ldb, a_step = (libxsmm_blasint)lda;
+    const libxsmm_blasint k = (libxsmm_blasint)depth;
+    const libxsmm_blasint left_step = (libxsmm_blasint)ldb, right_step = (libxsmm_blasint)a_step;
     const libxsmm_blasint c_step = (libxsmm_blasint)ldc;
     const int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
     kernel made = {NULL};
-    if (p->element_len == 4) {
+    if (p->len == 4) {
         const float one = 1, beta = first ? 0 : 1;
-        made.smm = libxsmm_smmdispatch(m, n, depth, &b_step, &a_step, &c_step, &one, &beta, &flags,
-                                       &prefetch);
+        made.smm = libxsmm_smmdispatch(m, n, k, &left_step, &right_step, &c_step, &one, &beta,
+                                       &flags, &prefetch);
     } else {
         const double one = 1, beta = first ? 0 : 1;
-        made.dmm = libxsmm_dmmdispatch(m, n, depth, &b_step, &a_step, &c_step, &one, &beta, &flags,
-                                       &prefetch);
+        made.dmm = libxsmm_dmmdispatch(m, n, k, &left_step, &right_step, &c_step, &one, &beta,
+                                       &flags, &prefetch);
     }
     return made;
 }
 
-/* The kernels for panels of `width` columns, rows of B `ldb` apart. */
-static tly_status make_kernels(const product *p, kernels *k, uint64_t width, uint64_t lda,
-                               uint64_t ldb, uint64_t ldc, tly_error *error) {
-    const uint64_t n_last = p->problem.n % width, k_last = p->problem.k % K_BLOCK;
-    if (k->lda == lda && k->ldb == ldb && k->ldc == ldc) {
+/* The kernels for rows of B `ldb` apart and rows of C `ldc` apart. */
+static tly_status make_kernels(const product *p, kernels *k, uint64_t ldb, uint64_t ldc,
+                               tly_error *error) {
+    const uint64_t n_last = p->problem.n % k->width, k_last = p->problem.k % k->k_block;
+    if (k->ldb == ldb && k->ldc == ldc) {
         return TLY_OK;
     }
-    if (lda > INT_MAX || ldb > INT_MAX || ldc > INT_MAX) {
+    if (ldb > INT_MAX || ldc > INT_MAX) {
         return p->library->host->fail(
             error, TLY_UNSUPPORTED, "product-size",
             "libxsmm counts in 32 bits: a leading dimension is too large");
     }
-    k->lda = 0;
+    k->ldb = 0;
     for (int i = 0; i < 8; i++) {
         const int last_n = i & 1, last_k = i >> 1 & 1, later = i >> 2;
-        const uint64_t columns = last_n ? n_last : width, depth = last_k ? k_last : K_BLOCK;
+        const uint64_t columns = last_n ? n_last : k->width, depth = last_k ? k_last : k->k_block;
         if (columns == 0 || columns > p->problem.n || depth == 0 || depth > p->problem.k) {
             continue; /* no such block in this product; libxsmm would refuse it */
         }
-        k->made[last_n][last_k][later] = dispatch(p, columns, depth, lda, ldb, ldc, !later);
+        k->made[last_n][last_k][later] = dispatch(p, columns, depth, depth, ldb, ldc, !later);
         if (k->made[last_n][last_k][later].xmm == NULL) {
             return p->library->host->fail(error, TLY_UNSUPPORTED, "no-kernel",
                                           "libxsmm made no kernel for a product of this size");
         }
     }
-    k->lda = lda;
     k->ldb = ldb;
     k->ldc = ldc;
     return TLY_OK;
 }
 
 static void call(const product *p, kernel k, const void *b, const void *a, void *c) {
-    if (p->element_len == 4) {
+    if (p->len == 4) {
         k.smm(b, a, c);
     } else {
         k.dmm(b, a, c);
     }
 }
 
+static void pack_a(const product *p, const uint8_t *a, uint64_t lda, uint64_t k_block) {
+    uint8_t *out = p->packed_a;
+    for (uint64_t k = 0; k < p->problem.k; k += k_block) {
+        const uint64_t depth = p->problem.k - k < k_block ? p->problem.k - k : k_block;
+        for (uint64_t m = 0; m < p->problem.m; m++, out += depth * p->len) {
+            memcpy(out, a + (m * lda + k) * p->len, depth * p->len);
+        }
+    }
+}
+
 static tly_status xsmm_run(void *made, const void *a, uint64_t lda, const void *panel, void *c,
                            uint64_t ldc, tly_error *error) {
     product *p = made;
-    const uint64_t width = p->form.width, len = p->element_len;
-    tly_status status = make_kernels(p, &p->panel, width, lda, width, ldc, error);
+    const uint64_t width = p->panel.width, len = p->len, m = p->problem.m;
+    const uint64_t k_block = p->panel.k_block;
+    const uint64_t ahead = m <= FEW_ROWS ? k_block * width * len : 0;
+    tly_status status = make_kernels(p, &p->panel, width, ldc, error);
     if (status != TLY_OK) {
         return status;
     }
+    pack_a(p, a, lda, k_block);
     for (uint64_t n = 0; n < p->problem.n; n += width) {
         const uint8_t *b = (const uint8_t *)panel + n / width * p->panel_stride * len;
-        for (uint64_t k = 0; k < p->problem.k; k += K_BLOCK) {
+        for (uint64_t k = 0; k < p->problem.k; k += k_block, b += k_block * width * len) {
             const kernel use =
-                p->panel.made[p->problem.n - n < width][p->problem.k - k < K_BLOCK][k != 0];
-            call(p, use, b + k * width * len, (const uint8_t *)a + k * len, (uint8_t *)c + n * len);
+                p->panel.made[p->problem.n - n < width][p->problem.k - k < k_block][k != 0];
+            for (uint64_t line = 0; line < ahead; line += 64) {
+                __builtin_prefetch(b + PREFETCH_BYTES + line);
+            }
+            call(p, use, b, p->packed_a + k * m * len, (uint8_t *)c + n * len);
         }
     }
     return TLY_OK;
 }
 
-/* Rows n .. n+columns of a B that is stored N x K, K indices k .. k+depth, as [depth][width]. */
+/* A block of a B that is stored N x K, as [depth][width]. */
 static void transpose(const product *p, const uint8_t *b, uint64_t ldb, uint64_t columns,
-                      uint64_t depth, uint64_t width) {
-    const uint64_t len = p->element_len;
+                      uint64_t depth) {
+    const uint64_t len = p->len, width = p->plain.width;
     for (uint64_t n = 0; n < columns; n++) {
         for (uint64_t k = 0; k < depth; k++) {
-            memcpy(p->scratch + (k * width + n) * len, b + (n * ldb + k) * len, len);
+            memcpy(p->block + (k * width + n) * len, b + (n * ldb + k) * len, len);
         }
     }
 }
@@ -249,23 +284,24 @@ static void transpose(const product *p, const uint8_t *b, uint64_t ldb, uint64_t
 static tly_status xsmm_plain(void *made, const void *a, uint64_t lda, const void *b, uint64_t ldb,
                              void *c, uint64_t ldc, tly_error *error) {
     product *p = made;
-    const uint64_t width = p->library->width, len = p->element_len;
+    const uint64_t width = p->plain.width, len = p->len, m = p->problem.m;
     const int nk = p->problem.stored_nk;
-    tly_status status = make_kernels(p, &p->plain, width, lda, nk ? width : ldb, ldc, error);
+    tly_status status = make_kernels(p, &p->plain, nk ? width : ldb, ldc, error);
     if (status != TLY_OK) {
         return status;
     }
+    pack_a(p, a, lda, PLAIN_K_BLOCK);
     for (uint64_t n = 0; n < p->problem.n; n += width) {
         const uint64_t columns = p->problem.n - n < width ? p->problem.n - n : width;
-        for (uint64_t k = 0; k < p->problem.k; k += K_BLOCK) {
-            const uint64_t depth = p->problem.k - k < K_BLOCK ? p->problem.k - k : K_BLOCK;
-            const kernel use = p->plain.made[columns < width][depth < K_BLOCK][k != 0];
+        for (uint64_t k = 0; k < p->problem.k; k += PLAIN_K_BLOCK) {
+            const uint64_t left = p->problem.k - k;
+            const kernel use = p->plain.made[columns < width][left < PLAIN_K_BLOCK][k != 0];
             const uint8_t *block = (const uint8_t *)b + (nk ? n * ldb + k : k * ldb + n) * len;
             if (nk) {
-                transpose(p, block, ldb, columns, depth, width);
-                block = p->scratch;
+                transpose(p, block, ldb, columns, left < PLAIN_K_BLOCK ? left : PLAIN_K_BLOCK);
+                block = p->block;
             }
-            call(p, use, block, (const uint8_t *)a + k * len, (uint8_t *)c + n * len);
+            call(p, use, block, p->packed_a + k * m * len, (uint8_t *)c + n * len);
         }
     }
     return TLY_OK;
