@@ -21,6 +21,9 @@ TLY_BEGIN_DECLS
  *     prepare -> accepts: are the bytes of the answer the layout that was asked for?
  *     run: multiply straight from the fetched buffer
  *
+ * B, packed or plain, holds little-endian elements, as stored tensors do; A and C are arrays of the
+ * host.
+ *
  * "own" is Tilery's own kernel and always there. The others stand in modules that are loaded when
  * they are opened: tilery-gemm-NAME.so, looked for in the directories of the environment variable
  * TILERY_MODULE_PATH (separated by colons), then in `modules` beside the executable, then in the
