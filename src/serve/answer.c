@@ -120,6 +120,9 @@ static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
     if (s->rank == 0) {
         return skip(d, index, "a scalar is row-major");
     }
+    if (tly_dtype_bits(s->dtype) % 8 != 0) {
+        return skip(d, index, "elements that share a byte are not moved");
+    }
     if (!d->allow_transcode) {
         return skip(d, index, "transcoding is not allowed");
     }
