@@ -22,7 +22,13 @@ enum {
     F8E4M3FN = 17,
     F8E4M3FNUZ = 18,
     F8E5M2 = 19,
-    UINT4 = 21
+    F8E5M2FNUZ = 20,
+    UINT4 = 21,
+    INT4 = 22,
+    F4E2M1 = 23,
+    F8E8M0 = 24,
+    UINT2 = 25,
+    INT2 = 26
 };
 
 /* --- building --- */
@@ -240,6 +246,54 @@ static void typed_fields_of_every_type(void **state) {
     }
 }
 
+/* The first element lies in the low bits; what is behind the last one is zero. */
+static void elements_of_less_than_a_byte(void **state) {
+    static const struct {
+        uint64_t type;
+        tly_dtype dtype;
+        uint32_t bits;
+    } types[] = {{UINT4, TLY_U4, 4}, {INT4, TLY_I4, 4}, {F4E2M1, TLY_F4E2M1, 4},
+                 {UINT2, TLY_U2, 2}, {INT2, TLY_I2, 2}, {F8E8M0, TLY_F8E8M0, 8}};
+    tly_context *context = plain_context();
+    (void)state;
+    take_tensor(raw_tensor("t", UINT4, DIMS(2), "\x21", 1), TLY_U4, "2", "\x21", 1);
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        for (int64_t count = 0; count <= 9; count++) {
+            static const uint8_t bytes[9] = {0xB1, 0xC2, 0xD3, 0xE4, 0xF5, 0xA6, 0x97, 0x88, 0x79};
+            size_t used = (size_t)count * types[i].bits, len = (used + 7) / 8;
+            char shape[24];
+            uint8_t good[9];
+            blob t;
+            memcpy(good, bytes, 9);
+            if (used % 8 != 0) {
+                good[len - 1] &= (uint8_t)((1u << used % 8) - 1);
+            }
+            snprintf(shape, sizeof shape, "%lld", (long long)count);
+            take_tensor(raw_tensor("t", types[i].type, DIMS(count), good, len), types[i].dtype,
+                        shape, good, len);
+            t = tensor_head("t", types[i].type, DIMS(count));
+            for (size_t k = 0; k < len; k++) {
+                pb_int(&t, 5, good[k]);
+            }
+            take_tensor(t, types[i].dtype, shape, good, len);
+            refuse_tensor(raw_tensor("t", types[i].type, DIMS(count), counting, len + 1),
+                          TLY_MALFORMED, "data-len");
+            if (used % 8 != 0) {
+                blob m = model_of_tensor(
+                    raw_tensor("t", types[i].type, DIMS(count), "\xFF\xFF\xFF\xFF\xFF", len));
+                tly_import *import = must_open(context, &m, NULL, NULL);
+                uint8_t got[9];
+                tly_error error;
+                CHECK_RULE(tly_import_read(import, 0, got, len, &error), &error, TLY_MALFORMED,
+                           "padding-bits");
+                tly_import_free(import);
+                blob_free(&m);
+            }
+        }
+    }
+    tly_context_free(context);
+}
+
 static void values_must_fit_their_type(void **state) {
     static const struct {
         uint64_t type, value;
@@ -254,6 +308,7 @@ static void values_must_fit_their_type(void **state) {
                  {BFLOAT16, (uint64_t)-1, 5},
                  {BOOL, 2, 5},
                  {F8E4M3FN, 256, 5},
+                 {UINT4, 256, 5},
                  {INT32, UINT64_C(1) << 32, 5},
                  {INT32, UINT64_C(1) << 63, 5},
                  {UINT32, UINT64_C(1) << 32, 11}};
@@ -312,7 +367,7 @@ static void data_stands_in_one_place(void **state) {
 }
 
 static void forms_that_are_not_carried_are_named(void **state) {
-    static const uint64_t types[] = {STRING, F8E4M3FNUZ, UINT4, 23, 24, 25, 26, 99};
+    static const uint64_t types[] = {STRING, F8E4M3FNUZ, F8E5M2FNUZ, 27, 99};
     tly_context *context = plain_context();
     tly_import_options options = skipping();
     tly_import *import;
@@ -688,6 +743,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(raw_data_of_every_type),
         cmocka_unit_test(typed_fields_of_every_type),
+        cmocka_unit_test(elements_of_less_than_a_byte),
         cmocka_unit_test(values_must_fit_their_type),
         cmocka_unit_test(counts_must_be_those_of_the_shape),
         cmocka_unit_test(data_stands_in_one_place),

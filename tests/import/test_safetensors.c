@@ -75,11 +75,12 @@ static void every_type_has_its_width(void **state) {
         const char *name;
         tly_dtype dtype;
         size_t len;
-    } types[] = {{"F64", TLY_F64, 8},   {"F32", TLY_F32, 4},        {"F16", TLY_F16, 2},
-                 {"BF16", TLY_BF16, 2}, {"I64", TLY_I64, 8},        {"I32", TLY_I32, 4},
-                 {"I16", TLY_I16, 2},   {"I8", TLY_I8, 1},          {"U64", TLY_U64, 8},
-                 {"U32", TLY_U32, 4},   {"U16", TLY_U16, 2},        {"U8", TLY_U8, 1},
-                 {"C64", TLY_C64, 8},   {"F8_E4M3", TLY_F8E4M3, 1}, {"F8_E5M2", TLY_F8E5M2, 1}};
+    } types[] = {{"F64", TLY_F64, 8},       {"F32", TLY_F32, 4},        {"F16", TLY_F16, 2},
+                 {"BF16", TLY_BF16, 2},     {"I64", TLY_I64, 8},        {"I32", TLY_I32, 4},
+                 {"I16", TLY_I16, 2},       {"I8", TLY_I8, 1},          {"U64", TLY_U64, 8},
+                 {"U32", TLY_U32, 4},       {"U16", TLY_U16, 2},        {"U8", TLY_U8, 1},
+                 {"C64", TLY_C64, 8},       {"F8_E4M3", TLY_F8E4M3, 1}, {"F8_E5M2", TLY_F8E5M2, 1},
+                 {"F8_E8M0", TLY_F8E8M0, 1}};
     tly_context *context = plain_context();
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {

@@ -302,7 +302,7 @@ tly_status tly_import_info(const tly_import *import, uint64_t index, tly_import_
     out_info->dtype = entry->dtype;
     out_info->layout = entry->layout;
     out_info->big_endian = entry->coding == TLY_CODING_SWAP;
-    out_info->viewable = entry->coding == TLY_CODING_PLAIN &&
+    out_info->viewable = entry->coding == TLY_CODING_PLAIN && entry->pad_mask == 0 &&
                          (entry->byte_len == 0 || import->files[entry->file].memory != NULL ||
                           import->files[entry->file].map != NULL);
     return TLY_OK;

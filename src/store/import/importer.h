@@ -36,9 +36,10 @@ typedef struct tly_import_entry {
     uint8_t unit;   /* SWAP: bytes reversed together; TYPED: bytes of one value, 0: one bit */
     uint8_t field;  /* TYPED: number of the field */
     uint8_t wire;   /* TYPED: wire type of one value */
-    uint8_t
-        single; /* TYPED: the field is not repeated: its last value counts, 0 if there is none */
+    /* TYPED: the field is not repeated; its last value counts, 0 if there is none */
+    uint8_t single;
     uint8_t fixed_name; /* the name must not be changed to make it unique */
+    uint8_t pad_mask;   /* bits of the last byte that hold no element and must be 0 */
 } tly_import_entry;
 
 struct tly_import {

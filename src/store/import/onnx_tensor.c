@@ -28,50 +28,43 @@ enum {
     DATA_LOCATION = 14
 };
 
-/* Element types, by TensorProto.DataType. */
+/* Element types, by TensorProto.DataType. Elements of less than a byte are packed from the low
+ * bits, and a value of int32_data is such a byte. */
 static const struct row {
-    const char *name;
-    tly_dtype dtype; /* 0: cannot be carried */
-    uint8_t field;   /* where typed values stand */
-    uint8_t wire;    /* and how */
-    uint8_t unit;    /* bytes of one value; 0: one bit */
-    uint8_t values;  /* in one element */
+    const char
+        *refusal; /* a sentence that lives as long as the program: why it cannot be carried */
+    tly_dtype dtype;
+    uint8_t field;  /* where typed values stand */
+    uint8_t wire;   /* and how */
+    uint8_t unit;   /* bytes of one value; 0: one bit */
+    uint8_t values; /* in one element, if it has at least a byte */
 } rows[] = {
-    [1] = {"FLOAT", TLY_F32, FLOAT_DATA, TLY_WIRE_FIXED32, 4, 1},
-    [2] = {"UINT8", TLY_U8, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
-    [3] = {"INT8", TLY_I8, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
-    [4] = {"UINT16", TLY_U16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
-    [5] = {"INT16", TLY_I16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
-    [6] = {"INT32", TLY_I32, INT32_DATA, TLY_WIRE_VARINT, 4, 1},
-    [7] = {"INT64", TLY_I64, INT64_DATA, TLY_WIRE_VARINT, 8, 1},
-    [8] = {"STRING", 0, 0, 0, 0, 0},
-    [9] = {"BOOL", TLY_BOOL, INT32_DATA, TLY_WIRE_VARINT, 0, 1},
-    [10] = {"FLOAT16", TLY_F16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
-    [11] = {"DOUBLE", TLY_F64, DOUBLE_DATA, TLY_WIRE_FIXED64, 8, 1},
-    [12] = {"UINT32", TLY_U32, UINT64_DATA, TLY_WIRE_VARINT, 4, 1},
-    [13] = {"UINT64", TLY_U64, UINT64_DATA, TLY_WIRE_VARINT, 8, 1},
-    [14] = {"COMPLEX64", TLY_C64, FLOAT_DATA, TLY_WIRE_FIXED32, 4, 2},
-    [15] = {"COMPLEX128", TLY_C128, DOUBLE_DATA, TLY_WIRE_FIXED64, 8, 2},
-    [16] = {"BFLOAT16", TLY_BF16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
-    [17] = {"FLOAT8E4M3FN", TLY_F8E4M3, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
-    [18] = {"FLOAT8E4M3FNUZ", 0, 0, 0, 0, 0},
-    [19] = {"FLOAT8E5M2", TLY_F8E5M2, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
-    [20] = {"FLOAT8E5M2FNUZ", 0, 0, 0, 0, 0},
-    [21] = {"UINT4", 0, 0, 0, 0, 0},
-    [22] = {"INT4", 0, 0, 0, 0, 0},
-    [23] = {"FLOAT4E2M1", 0, 0, 0, 0, 0},
-    [24] = {"FLOAT8E8M0", 0, 0, 0, 0, 0},
-    [25] = {"UINT2", 0, 0, 0, 0, 0},
-    [26] = {"INT2", 0, 0, 0, 0, 0},
-};
-
-/* Reasons have to live as long as the import, so they are whole sentences here. */
-static const char *const refusals[] = {
-    [8] = "its elements are strings (STRING)",   [18] = "its element type is FLOAT8E4M3FNUZ",
-    [20] = "its element type is FLOAT8E5M2FNUZ", [21] = "its element type is UINT4",
-    [22] = "its element type is INT4",           [23] = "its element type is FLOAT4E2M1",
-    [24] = "its element type is FLOAT8E8M0",     [25] = "its element type is UINT2",
-    [26] = "its element type is INT2",
+    [1] = {NULL, TLY_F32, FLOAT_DATA, TLY_WIRE_FIXED32, 4, 1},
+    [2] = {NULL, TLY_U8, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [3] = {NULL, TLY_I8, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [4] = {NULL, TLY_U16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
+    [5] = {NULL, TLY_I16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
+    [6] = {NULL, TLY_I32, INT32_DATA, TLY_WIRE_VARINT, 4, 1},
+    [7] = {NULL, TLY_I64, INT64_DATA, TLY_WIRE_VARINT, 8, 1},
+    [8] = {.refusal = "its elements are strings (STRING)"},
+    [9] = {NULL, TLY_BOOL, INT32_DATA, TLY_WIRE_VARINT, 0, 1},
+    [10] = {NULL, TLY_F16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
+    [11] = {NULL, TLY_F64, DOUBLE_DATA, TLY_WIRE_FIXED64, 8, 1},
+    [12] = {NULL, TLY_U32, UINT64_DATA, TLY_WIRE_VARINT, 4, 1},
+    [13] = {NULL, TLY_U64, UINT64_DATA, TLY_WIRE_VARINT, 8, 1},
+    [14] = {NULL, TLY_C64, FLOAT_DATA, TLY_WIRE_FIXED32, 4, 2},
+    [15] = {NULL, TLY_C128, DOUBLE_DATA, TLY_WIRE_FIXED64, 8, 2},
+    [16] = {NULL, TLY_BF16, INT32_DATA, TLY_WIRE_VARINT, 2, 1},
+    [17] = {NULL, TLY_F8E4M3, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [18] = {.refusal = "its element type is FLOAT8E4M3FNUZ"},
+    [19] = {NULL, TLY_F8E5M2, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [20] = {.refusal = "its element type is FLOAT8E5M2FNUZ"},
+    [21] = {NULL, TLY_U4, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [22] = {NULL, TLY_I4, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [23] = {NULL, TLY_F4E2M1, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [24] = {NULL, TLY_F8E8M0, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [25] = {NULL, TLY_U2, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
+    [26] = {NULL, TLY_I2, INT32_DATA, TLY_WIRE_VARINT, 1, 1},
 };
 
 #define NUM_ROWS (sizeof rows / sizeof rows[0])
@@ -414,6 +407,9 @@ static tly_status find_data(tly_onnx *o, const declared *d, const struct row *ro
         return status;
     }
     entry->coding = row->dtype == TLY_BOOL ? TLY_CODING_BOOL_BYTES : TLY_CODING_PLAIN;
+    if (count % 8 * file_bits % 8 != 0) {
+        entry->pad_mask = (uint8_t)(0xFFu << (count % 8 * file_bits % 8));
+    }
     if ((d->typed != 0) + (d->raw.len != 0) + d->external > 1) {
         return bad(o, entry->name, TLY_MALFORMED, d->message.at, "two-data",
                    "its elements stand in more than one place");
@@ -438,7 +434,8 @@ static tly_status find_data(tly_onnx *o, const declared *d, const struct row *ro
     entry->field = row->field;
     entry->wire = row->wire;
     entry->unit = row->unit;
-    if (tly_base_mul_u64(count, row->values, &wanted)) {
+    wanted = need; /* less than a byte each: as many values as bytes */
+    if (file_bits >= 8 && tly_base_mul_u64(count, row->values, &wanted)) {
         return bad(o, entry->name, TLY_OVERFLOW, d->message.at, "size-overflow",
                    "its size does not fit in 64 bits");
     }
@@ -495,8 +492,8 @@ tly_status tly_onnx_take_tensor(tly_onnx *o, const tly_proto_range *message,
                    : tly_import_refuse(o->import, entry.name, message->at, "dtype",
                                        "its element type is newer than this importer", o->error);
     }
-    if (rows[d.type].dtype == 0) {
-        return tly_import_refuse(o->import, entry.name, message->at, "dtype", refusals[d.type],
+    if (rows[d.type].refusal != NULL) {
+        return tly_import_refuse(o->import, entry.name, message->at, "dtype", rows[d.type].refusal,
                                  o->error);
     }
     if (d.has_segment) {

@@ -46,6 +46,12 @@ static int fits(const tly_import_entry *entry, uint64_t value) {
     case TLY_U8:
     case TLY_F8E4M3:
     case TLY_F8E5M2:
+    case TLY_F8E8M0:
+    case TLY_F4E2M1:
+    case TLY_I4:
+    case TLY_U4:
+    case TLY_I2:
+    case TLY_U2:
         return value <= UINT8_MAX;
     case TLY_U16:
     case TLY_F16:

@@ -69,21 +69,13 @@ static tly_status decode_chunk(const tly_import_file *file, const tly_import_ent
     return TLY_OK;
 }
 
-tly_status tly_import_stream(const tly_import *import, uint64_t index, tly_import_sink sink,
-                             void *user, tly_error *error) {
-    const tly_import_entry *entry;
-    const tly_import_file *file;
+/* All the bytes of an entry, whatever its coding. */
+static tly_status give(const tly_import *import, const tly_import_entry *entry,
+                       tly_import_sink sink, void *user, tly_error *error) {
+    const tly_import_file *file = &import->files[entry->file];
     uint8_t *chunk;
     size_t chunk_len;
     tly_status status = TLY_OK;
-    if (index >= import->num_entries) {
-        return no_such_tensor(index, error);
-    }
-    entry = &import->entries[index];
-    file = &import->files[entry->file];
-    if (entry->byte_len == 0) {
-        return TLY_OK;
-    }
     if (entry->coding == TLY_CODING_PLAIN && file->memory != NULL) {
         return sink(user, file->memory + entry->offset, (size_t)entry->byte_len, error);
     }
@@ -106,6 +98,44 @@ tly_status tly_import_stream(const tly_import *import, uint64_t index, tly_impor
     }
     tly_base_free(import->context, chunk, chunk_len, 16);
     return status;
+}
+
+/* A sink in front of the caller's, which looks at the last byte. */
+typedef struct padded {
+    const tly_import_entry *entry;
+    tly_import_sink sink;
+    void *user;
+    uint64_t left;
+} padded;
+
+static tly_status check_padding(void *user, const void *bytes, size_t len, tly_error *error) {
+    padded *p = user;
+    p->left -= len;
+    if (p->left == 0 && (((const uint8_t *)bytes)[len - 1] & p->entry->pad_mask) != 0) {
+        char shown[160];
+        return tly_base_fail(
+            error, TLY_MALFORMED, p->entry->offset, "padding-bits",
+            "the bits behind the last element of \"%s\" are not zero",
+            tly_base_printable(shown, sizeof shown, p->entry->name, p->entry->name_len));
+    }
+    return p->sink(p->user, bytes, len, error);
+}
+
+tly_status tly_import_stream(const tly_import *import, uint64_t index, tly_import_sink sink,
+                             void *user, tly_error *error) {
+    const tly_import_entry *entry;
+    if (index >= import->num_entries) {
+        return no_such_tensor(index, error);
+    }
+    entry = &import->entries[index];
+    if (entry->byte_len == 0) {
+        return TLY_OK;
+    }
+    if (entry->pad_mask != 0) {
+        padded p = {entry, sink, user, entry->byte_len};
+        return give(import, entry, check_padding, &p, error);
+    }
+    return give(import, entry, sink, user, error);
 }
 
 typedef struct into {
@@ -139,7 +169,7 @@ tly_status tly_import_read(const tly_import *import, uint64_t index, void *buffe
                              "the buffer has %llu bytes, the tensor %llu", (unsigned long long)len,
                              (unsigned long long)entry->byte_len);
     }
-    if (entry->coding == TLY_CODING_PLAIN) {
+    if (entry->coding == TLY_CODING_PLAIN && entry->pad_mask == 0) {
         return tly_import_file_read(&import->files[entry->file], entry->offset, buffer, len, error);
     }
     status = tly_import_stream(import, index, copy_piece, &to, error);
@@ -162,7 +192,8 @@ tly_status tly_import_view(const tly_import *import, uint64_t index, const void 
     entry = &import->entries[index];
     file = &import->files[entry->file];
     base = file->memory != NULL ? file->memory : file->map;
-    if (entry->coding != TLY_CODING_PLAIN || (base == NULL && entry->byte_len != 0)) {
+    if (entry->coding != TLY_CODING_PLAIN || entry->pad_mask != 0 ||
+        (base == NULL && entry->byte_len != 0)) {
         return tly_base_fail(error, TLY_UNSUPPORTED, entry->offset, "view",
                              "the file does not have these bytes as they are; read the tensor "
                              "instead");
