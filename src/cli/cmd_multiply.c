@@ -96,6 +96,7 @@ static void report_json(tly_cli *cli, const tly_multiply_options *o, const tly_m
     tly_json_string(&json, "version", r->version);
     if (r->has_panel) {
         tly_json_string(&json, "profile", r->profile);
+        tly_json_bool(&json, "probed", r->probed);
     }
     tly_json_u64(&json, "bytes_fetched", r->bytes_fetched);
     if (r->has_panel) { /* what a library packs inside its ordinary call is not ours to know */

@@ -93,6 +93,31 @@ static tly_status describe_problem(job *work, tly_error *error) {
     return TLY_OK;
 }
 
+/* Lets the library's own packer, where it has one, say whether the template is what its kernel
+ * reads. The hash goes to the server, which proves the same of its packer. */
+static tly_status prove_panel(job *work, tly_error *error) {
+    uint64_t hash;
+    tly_status status = tly_gemm_probe(work->adapter, &work->problem, &work->profile, error);
+    if (status == TLY_UNSUPPORTED) {
+        return TLY_OK; /* there is no packer to ask */
+    }
+    if (status == TLY_OK) {
+        status = tly_panel_probe_expected(work->context, &work->profile, 0, &hash, error);
+    }
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (hash != work->profile.probe_hash) { /* the packer on this side would be wrong as well */
+        return tly_base_fail(error, TLY_MISMATCH, TLY_NO_OFFSET, "panel-probe-hash",
+                             "%s packs known matrices in another way than %s says: its adapter "
+                             "does not fit this version of the library",
+                             work->result->version, work->result->profile);
+    }
+    work->result->probed = 1;
+    atomic_store(&work->counted.peak, atomic_load(&work->counted.now)); /* the product's counts */
+    return TLY_OK;
+}
+
 static tly_status open_kernel(job *work, tly_error *error) {
     tly_context_options options = {0};
     tly_status status;
@@ -113,6 +138,9 @@ static tly_status open_kernel(job *work, tly_error *error) {
     if (status == TLY_OK) {
         work->result->has_panel = 1;
         tly_panel_describe(&work->profile, work->result->profile, sizeof work->result->profile);
+        status = prove_panel(work, error);
+    }
+    if (status == TLY_OK) {
         status =
             tly_gemm_prepare(work->adapter, &work->problem, &work->profile, &work->gemm, error);
     }

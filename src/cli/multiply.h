@@ -36,6 +36,7 @@ typedef struct tly_multiply_result {
     double max_relative_error; /* tly_operand_error */
     double fetch_seconds;      /* of the panel */
     int has_panel; /* 0: a plain product; `profile` is "" and `panel` below is not there */
+    int probed;    /* the library's own packer has agreed with the panel's template */
     int has_times;
     int has_plain;         /* plain below is there */
     tly_bench_times panel; /* one call on the panel */

@@ -40,7 +40,7 @@ tly_status tly_gemm_probe(const tly_gemm_adapter *adapter, const tly_gemm_proble
     const tly_context *context = adapter->context;
     tly_panel_profile bare = *profile;
     uint64_t hash = 0;
-    uint32_t num;
+    uint32_t num = 0;
     tly_status status;
     bare.has_probe = 0;
     bare.probe_hash = 0;

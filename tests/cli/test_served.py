@@ -276,6 +276,8 @@ class Multiply(Served):
                     self.assertEqual((result["n"], result["k"], result["m"]), (N, K, 8))
                     self.assertEqual(result["shape"], [N, K])
                     self.assertEqual(result["bytes_repacked"], 0)
+                    # oneDNN may choose other layouts for matrices as small as those of the probe.
+                    self.assertIn(result["probed"], [False, kernel["kernel"] == "onednn"])
                     self.assertGreaterEqual(result["bytes_fetched"], len(self.raw))
                     self.assertLess(result["max_relative_error"], 1e-5)
                     self.assertEqual(result["version"], kernel["version"])
