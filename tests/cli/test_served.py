@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 
+import peer
 import samples
 from command import TILERY, CommandTest, Server, run
 
@@ -70,6 +71,44 @@ class Serve(Served):
         out, _ = process.communicate(timeout=30)
         self.assertRegex(out, r"^stopped: 0 connections, 0 tensors served")
         self.assertEqual(process.returncode, 0)
+
+    def test_a_client_that_is_not_ours(self):
+        with self.serving():
+            other = peer.Peer(self.folder / "s")
+            self.addCleanup(other.close)
+            version, _, _ = other.hello()
+            self.assertEqual(version, 1)
+            descriptor, data = other.fetch("w")
+            self.assertEqual(data, self.raw)
+            self.assertEqual(descriptor[:4], b"HRRY")
+            self.assertEqual(struct.unpack_from("<I2Q", descriptor, 16), (2, N, K))
+            code, text = other.fetch("nothing", 3)
+            self.assertEqual(code, 2)
+            self.assertIn("nothing", text)
+            self.assertEqual(other.fetch("empty", 4)[1], b"")
+            other.close()
+
+    def test_a_second_signal_does_not_wait(self):
+        samples.npy(self.folder / "big.npy", [0.5] * (1 << 21), (1 << 11, 1 << 10))
+        big = self.folder / "big.hrry"
+        self.good("import", self.folder / "big.npy", "-o", big)
+        name = self.only(big)[0]["name"]
+        process = subprocess.Popen([TILERY, "serve", big, "--listen", self.address],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        slow = peer.Peer(self.folder / "s")
+        self.addCleanup(slow.close)
+        slow.hello()
+        slow.request(name)
+        slow.exactly(12)    # the transfer has begun, and nobody reads on
+        process.terminate()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.terminate()
+        self.assertEqual(process.wait(10), -signal.SIGTERM)
 
     def test_log(self):
         for level, says in (("info", "listening on"), ("error", None)):
