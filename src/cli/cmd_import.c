@@ -40,6 +40,16 @@ static tly_status in_file(const char *file, tly_status status, tly_error *error)
     return status;
 }
 
+static uint64_t bytes_of(const tly_import *import) {
+    uint64_t len = 0;
+    for (uint64_t t = 0; t < tly_import_num_tensors(import); t++) {
+        tly_import_tensor info;
+        tly_import_info(import, t, &info);
+        len += info.byte_len;
+    }
+    return len;
+}
+
 static tly_status open_files(import_job *job, tly_error *error) {
     tly_cli *cli = job->cli;
     tly_import_options options = {0};
@@ -61,11 +71,7 @@ static tly_status open_files(import_job *job, tly_error *error) {
             return in_file(cli->args[i], status, error);
         }
         job->num_tensors += tly_import_num_tensors(job->imports[i]);
-        for (uint64_t t = 0; t < tly_import_num_tensors(job->imports[i]); t++) {
-            tly_import_tensor info;
-            tly_import_info(job->imports[i], t, &info);
-            job->total_len += info.byte_len;
-        }
+        job->total_len += bytes_of(job->imports[i]);
     }
     for (uint32_t i = 0; i < cli->num_args; i++) {
         tly_import_tensor info;
@@ -108,44 +114,30 @@ static tly_status gather_metadata(import_job *job, tly_error *error) {
     return TLY_OK;
 }
 
-static tly_status take_piece(void *user, const void *bytes, size_t len, tly_error *error) {
+static tly_status show_progress(void *user, uint64_t done_len, uint64_t total_len) {
     import_job *job = user;
-    tly_status status = tly_store_writer_append(job->writer, bytes, len, error);
-    job->done_len += len;
-    tly_progress_update(&job->progress, job->done_len);
-    return status;
+    (void)total_len; /* of this file */
+    tly_progress_update(&job->progress, job->done_len + done_len);
+    return TLY_OK;
 }
 
-static tly_status copy_tensor(import_job *job, const tly_import *import, uint64_t index,
-                              tly_error *error) {
-    tly_import_tensor info;
-    tly_descriptor descriptor;
-    tly_buffer_info buffer;
-    tly_status status = tly_import_info(import, index, &info);
-    if (status == TLY_OK) {
-        status =
-            tly_descriptor_init_row_major(&descriptor, &buffer, info.dtype, info.rank, info.shape);
-    }
-    if (status != TLY_OK) {
-        return tly_base_fail(error, status, TLY_NO_OFFSET, "", "%s: %s", info.name,
-                             tly_status_text(status));
-    }
-    descriptor.layout = info.layout;
-    status = tly_store_writer_begin(job->writer, info.name, info.name_len, &descriptor, error);
+static tly_status copy_file(import_job *job, uint32_t index, tly_error *error) {
+    const tly_import *import = job->imports[index];
+    tly_import_save_options options = {
+        .size = sizeof options, .progress = show_progress, .progress_user = job};
+    tly_status status = tly_import_append(import, job->writer, &options, error);
+    job->done_len += bytes_of(import);
     if (status == TLY_EXISTS) {
+        tly_error inner = *error;
         char text[128];
-        return tly_base_fail(
-            error, status, TLY_NO_OFFSET, "name-taken",
-            "two of the files have a tensor \"%s\"; import them into two containers",
-            tly_base_printable(text, sizeof text, info.name, info.name_len));
+        const char *file = job->cli->args[index];
+        return tly_base_fail(error, status, TLY_NO_OFFSET, inner.rule,
+                             "%s: %s; import the files into two containers",
+                             tly_base_printable(text, sizeof text, file, strlen(file)),
+                             inner.message);
     }
-    if (status == TLY_OK) {
-        status = tly_import_stream(import, index, take_piece, job, error);
-    }
-    if (status == TLY_OK) {
-        status = tly_store_writer_end(job->writer, error);
-    }
-    return status;
+    return status == TLY_OK || status == TLY_IO ? status
+                                                : in_file(job->cli->args[index], status, error);
 }
 
 static tly_status write_container(import_job *job, tly_error *error) {
@@ -158,13 +150,7 @@ static tly_status write_container(import_job *job, tly_error *error) {
     status = tly_store_writer_new(job->context, output, &options, &job->writer, error);
     tly_progress_init(&job->progress, "import", job->total_len);
     for (uint32_t i = 0; i < job->cli->num_args && status == TLY_OK; i++) {
-        uint64_t num = tly_import_num_tensors(job->imports[i]);
-        for (uint64_t t = 0; t < num && status == TLY_OK; t++) {
-            status = copy_tensor(job, job->imports[i], t, error);
-        }
-        if (status != TLY_OK && status != TLY_IO && status != TLY_EXISTS) {
-            status = in_file(job->cli->args[i], status, error);
-        }
+        status = copy_file(job, i, error);
     }
     tly_progress_finish(&job->progress);
     if (status == TLY_OK) {
@@ -172,16 +158,6 @@ static tly_status write_container(import_job *job, tly_error *error) {
     }
     tly_store_writer_free(job->writer);
     return status;
-}
-
-static uint64_t bytes_of(const tly_import *import) {
-    uint64_t len = 0;
-    for (uint64_t t = 0; t < tly_import_num_tensors(import); t++) {
-        tly_import_tensor info;
-        tly_import_info(import, t, &info);
-        len += info.byte_len;
-    }
-    return len;
 }
 
 static void report_json(const import_job *job, double seconds) {

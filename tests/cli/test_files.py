@@ -76,7 +76,8 @@ class Import(CommandTest):
     def test_names_clash(self):
         other = self.folder / "other.safetensors"
         samples.safetensors(other, {"a": ("U8", (1,), b"x")})
-        self.fails(2, 'two of the files have a tensor "a"', "import", self.safe, other, "-o", self.out)
+        self.fails(2, 'the container has a tensor "a" already; import the files into two',
+                   "import", self.safe, other, "-o", self.out)
         self.assertFalse(self.out.exists())
 
     def test_output_is_an_input(self):
