@@ -353,6 +353,63 @@ static void file_cut_short(int packed) {
     fixture_cleanup(&f);
 }
 
+/* The file loses its end while the tensor is on its way to a slow reader. The frame that is under
+ * way is filled up, so the next answer on the same connection is found where it should be. */
+static void file_cut_short_under_way(void **state) {
+    fixture f;
+    char path[128];
+    uint8_t *bytes = malloc(LARGE_LEN), *other;
+    plain_bytes out = {0}, got = {0};
+    uint64_t placed = 0;
+    int fd, errors = 0, ends = 0;
+    tly_error error;
+    (void)state;
+    for (uint64_t i = 0; i < LARGE_LEN; i++) {
+        bytes[i] = (uint8_t)(i * 13 + (i >> 10)) | 1;
+    }
+    fixture_init(&f);
+    other = fixture_add(&f, "other", TLY_F32, 1, small_shape);
+    write_container(&f, path, sizeof path, bytes);
+    CHECK_OK(tly_catalogue_add_file(f.catalogue, path, &error), &error);
+    fixture_start(&f, NULL);
+    fd = raw_connect(&f);
+    hello(&out);
+    request(&out, 2, "large");
+    raw_send(fd, &out);
+    raw_expect(fd, TLY_WIRE_TENSOR_DESCRIPTOR);
+    assert_int_equal(truncate(path, (3 << 20) + (1 << 19)), 0);
+    request(&out, 3, "other");
+    raw_send(fd, &out);
+    while (ends == 0) {
+        raw_message m = {0};
+        assert_int_equal(raw_message_read(fd, &m), 1);
+        if (m.type == TLY_WIRE_TENSOR_DATA && m.stream == 2) {
+            assert_int_equal(plain_get(m.payload, m.len, 0, 8), placed);
+            placed += m.len - 8;
+        } else if (m.type == TLY_WIRE_TENSOR_DATA) {
+            plain_put(&got, m.payload + 8, m.len - 8);
+        } else if (m.type == TLY_WIRE_ERROR) {
+            assert_int_equal(m.stream, 2);
+            assert_int_equal(plain_get(m.payload, m.len, 0, 4), TLY_WIRE_SERVER_FAILED);
+            errors++;
+        } else if (m.type == TLY_WIRE_TENSOR_DATA_END) {
+            assert_int_equal(m.stream, 3); /* the end of stream 2 never comes */
+            ends++;
+        }
+        free(m.payload);
+    }
+    assert_int_equal(errors, 1);
+    assert_true(placed > (3u << 20) && placed < LARGE_LEN);
+    assert_int_equal(got.len, 4000);
+    assert_memory_equal(got.at, other, 4000);
+    close(fd);
+    assert_int_equal(unlink(path), 0);
+    free(bytes);
+    free(out.at);
+    free(got.at);
+    fixture_cleanup(&f);
+}
+
 static void file_cut_short_native(void **state) {
     (void)state;
     file_cut_short(0);
@@ -375,6 +432,7 @@ int main(void) {
         cmocka_unit_test(silent_peers_are_closed),
         cmocka_unit_test(file_cut_short_native),
         cmocka_unit_test(file_cut_short_packed),
+        cmocka_unit_test(file_cut_short_under_way),
     };
     return cmocka_run_group_tests_name("serve/hostile", tests, NULL, NULL);
 }
