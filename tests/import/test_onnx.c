@@ -564,10 +564,16 @@ static void names_become_unique(void **state) {
     must_hold(import, "initializer", TLY_U8, "", "\7", 1);
     tly_import_free(import);
     blob_free(&m);
-    add_initializer(&g, tiny("w", 1));
-    add_initializer(&g, tiny("w", 2));
-    m = model_of(&g);
-    must_refuse(context, &m, NULL, TLY_MALFORMED, "duplicate-name");
+    /* Twice in one graph, whatever stands between. */
+    for (int between = 0; between <= 1; between++) {
+        add_initializer(&g, tiny("w", 1));
+        if (between) {
+            add_constant(&g, NULL, "w", tiny(NULL, 3));
+        }
+        add_initializer(&g, tiny("w", 2));
+        m = model_of(&g);
+        must_refuse(context, &m, NULL, TLY_MALFORMED, "duplicate-name");
+    }
     tly_context_free(context);
 }
 

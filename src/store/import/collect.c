@@ -227,9 +227,18 @@ void tly_import_sort(uint32_t *order, size_t num, int (*compare)(const void *, u
     }
 }
 
+/* By name; among equal names those that must keep theirs come first, those of one graph together.
+ */
 static int compare_names(const void *user, uint32_t a, uint32_t b) {
     const tly_import *import = user;
-    int order = strcmp(import->entries[a].name, import->entries[b].name);
+    const tly_import_entry *x = &import->entries[a], *y = &import->entries[b];
+    int order = strcmp(x->name, y->name);
+    if (order == 0) {
+        order = (int)y->fixed_name - (int)x->fixed_name;
+    }
+    if (order == 0) {
+        order = (x->scope > y->scope) - (x->scope < y->scope);
+    }
     return order != 0 ? order : (a > b) - (a < b);
 }
 

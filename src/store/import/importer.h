@@ -110,9 +110,9 @@ tly_status tly_import_add_kv(tly_import *import, const tly_kv *kv, uint64_t offs
 tly_status tly_import_add_pair(tly_import *import, const char *key, const char *value,
                                uint64_t offset, tly_error *error);
 
-/* Ends reading: refuses metadata with one key twice (rule "duplicate-key"), and sorts by name.
- * Where two tensors have one name, the later one is called "name#2" and so on, or the file is
- * refused (rule "duplicate-name") if `fixed_name` forbids it. */
+/* Ends reading: refuses metadata with one key twice (rule "duplicate-key"), and sorts by name. Where
+ * several tensors have one name, all but the first become "name#2" and so on, those that may be
+ * renamed last; two of one scope with `fixed_name` are refused (rule "duplicate-name"). */
 tly_status tly_import_finish(tly_import *import, tly_error *error);
 
 /* Sorts `order`, a permutation of 0 .. num-1, by `compare` (of two indices; never 0 for two
