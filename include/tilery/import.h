@@ -26,7 +26,8 @@ typedef enum tly_import_format {
     TLY_IMPORT_GGUF = 4
 } tly_import_format;
 
-/* "onnx", "safetensors", "npy", "gguf"; "?" for a number that is none. Static storage. Thread-safe. */
+/* "onnx", "safetensors", "npy", "gguf"; "?" for a number that is none. Static storage. Thread-safe.
+ */
 TLY_API const char *tly_import_format_name(int32_t format);
 
 /* What to do with a tensor whose element type or form Tilery cannot carry. */
@@ -140,7 +141,8 @@ TLY_API tly_status tly_import_skipped(const tly_import *import, uint64_t index,
 
 /* What the file carries beside its tensors (safetensors __metadata__, ONNX metadata_props, the
  * metadata of GGUF), in the order of the file, in the form that tly_store_writer_options takes. The
- * key is NUL-terminated too. Pointers live as long as the import. Errors: NOT_FOUND. Thread-safe. */
+ * key is NUL-terminated too. Pointers live as long as the import. Errors: NOT_FOUND. Thread-safe.
+ */
 TLY_API uint64_t tly_import_num_metadata(const tly_import *import);
 TLY_API tly_status tly_import_metadata(const tly_import *import, uint64_t index, tly_kv *out_kv);
 

