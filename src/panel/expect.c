@@ -36,9 +36,51 @@ static tly_status pack(const tly_context *context, const tly_panel_profile *prof
     return status;
 }
 
+/* Memory for the largest matrix of a probe and for the largest panel: taken once, as fresh pages
+ * cost more than the packing. */
+static tly_status largest(const tly_panel_profile *profile, uint32_t num, uint64_t *out_stored_len,
+                          uint64_t *out_panel_len, tly_error *error) {
+    *out_stored_len = *out_panel_len = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        tly_panel_probe probe;
+        tly_status status = tly_panel_probe_get(profile, i, &probe, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        if (probe.stored_len > *out_stored_len) {
+            *out_stored_len = probe.stored_len;
+        }
+        if (probe.panel_len > *out_panel_len) {
+            *out_panel_len = probe.panel_len;
+        }
+    }
+    return TLY_OK;
+}
+
+static tly_status hash_all(const tly_context *context, const tly_panel_profile *profile,
+                           uint32_t num, uint8_t *stored, uint8_t *panel, uint64_t *out_hash,
+                           tly_error *error) {
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        tly_panel_probe probe;
+        tly_status status = tly_panel_probe_get(profile, i, &probe, error);
+        if (status == TLY_OK) {
+            tly_panel_fill_le(profile, &probe, stored);
+            status = pack(context, profile, &probe, panel, stored, error);
+        }
+        if (status != TLY_OK) {
+            return status;
+        }
+        hash = tly_panel_hash64(panel, probe.panel_len, hash, 1);
+    }
+    *out_hash = hash;
+    return TLY_OK;
+}
+
 tly_status tly_panel_probe_expected(const tly_context *context, const tly_panel_profile *profile,
                                     uint64_t max_work, uint64_t *out_hash, tly_error *error) {
-    uint64_t work, hash = 0;
+    uint64_t work, stored_len, panel_len;
+    uint8_t *stored, *panel;
     uint32_t num;
     tly_status status = tly_panel_probe_count(profile, &num, &work, error);
 
@@ -51,29 +93,18 @@ tly_status tly_panel_probe_expected(const tly_context *context, const tly_panel_
                              "the probe of this layout moves %llu bytes; the limit is %llu",
                              (unsigned long long)work, (unsigned long long)max_work);
     }
-    for (uint32_t i = 0; status == TLY_OK && i < num; i++) {
-        tly_panel_probe probe;
-        uint8_t *stored, *panel;
-        status = tly_panel_probe_get(profile, i, &probe, error);
-        if (status != TLY_OK) {
-            break;
-        }
-        stored = tly_base_alloc(context, probe.stored_len, ALIGNMENT);
-        panel = tly_base_alloc(context, probe.panel_len, ALIGNMENT);
-        if (stored == NULL || panel == NULL) {
-            status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                                   "no memory for a probe of %llu bytes",
-                                   (unsigned long long)(probe.stored_len + probe.panel_len));
-        } else {
-            tly_panel_fill_le(profile, &probe, stored);
-            status = pack(context, profile, &probe, panel, stored, error);
-            hash = status == TLY_OK ? tly_panel_hash64(panel, probe.panel_len, hash, 1) : 0;
-        }
-        tly_base_free(context, panel, probe.panel_len, ALIGNMENT);
-        tly_base_free(context, stored, probe.stored_len, ALIGNMENT);
+    status = largest(profile, num, &stored_len, &panel_len, error);
+    if (status != TLY_OK) {
+        return status;
     }
-    if (status == TLY_OK) {
-        *out_hash = hash;
-    }
+    stored = tly_base_alloc(context, stored_len, ALIGNMENT);
+    panel = tly_base_alloc(context, panel_len, ALIGNMENT);
+    status = stored != NULL && panel != NULL
+                 ? hash_all(context, profile, num, stored, panel, out_hash, error)
+                 : tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                 "no memory for a probe of %llu bytes",
+                                 (unsigned long long)(stored_len + panel_len));
+    tly_base_free(context, panel, panel_len, ALIGNMENT);
+    tly_base_free(context, stored, stored_len, ALIGNMENT);
     return status;
 }
