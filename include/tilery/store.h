@@ -129,9 +129,9 @@ TLY_API tly_status tly_store_guard_end(tly_store_guard *guard, tly_error *error)
 /* 0 once any guard has met a hole in the file; such a store gives no more views. Thread-safe. */
 TLY_API int tly_store_intact(const tly_store *store);
 
-/* Checks everything that opening leaves out: the metadata, every descriptor, its buffers, and that
- * padding is zero. Reads no tensor's data. Errors: as the functions above; UNSUPPORTED for a file
- * with composites. Thread-safe. */
+/* Checks everything that opening leaves out: the metadata, every descriptor and its buffers, that
+ * composites are whole, that nothing overlaps, and that padding is zero. Reads no tensor's data.
+ * Errors: as the functions above, LIMIT and OVERFLOW for composites. Thread-safe. */
 TLY_API tly_status tly_store_verify(const tly_store *store, tly_error *error);
 
 /* --- key-value metadata (Hurray 1.0, file-format, KV metadata) --- */

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tilery/context.h>
 #include <tilery/dtype.h>
 #include <tilery/export.h>
 #include <tilery/nest.h>
@@ -277,6 +278,27 @@ TLY_API tly_status tly_descriptor_init_private(tly_descriptor *out_descriptor,
                                                uint64_t private_id, const void *private_data,
                                                uint32_t private_len, uint64_t byte_size,
                                                uint32_t alignment);
+
+/* Do the tensors of a stream or file, in the order in which they were written, make whole
+ * composites? (Hurray 1.0, layouts/composite, Validation.) Single-owner. */
+typedef struct tly_composite_check tly_composite_check;
+
+#define TLY_COMPOSITE_MAX_DEPTH 8 /* heads inside each other */
+#define TLY_COMPOSITE_MAX_MEMBERS                                                                  \
+    16384 /* of one partition: its boxes are compared with each other */
+
+/* Errors: OUT_OF_MEMORY. */
+TLY_API tly_status tly_composite_check_new(const tly_context *context,
+                                           tly_composite_check **out_check, tly_error *error);
+TLY_API void tly_composite_check_free(tly_composite_check *check);
+
+/* The next descriptor. Nothing is kept that it points to. Tensors outside composites pass. Errors:
+ * MALFORMED (rules C-...), LIMIT, OVERFLOW, OUT_OF_MEMORY; the check can then only be freed. */
+TLY_API tly_status tly_composite_check_add(tly_composite_check *check,
+                                           const tly_descriptor *descriptor, tly_error *error);
+
+/* There are no more. Errors: MALFORMED (rule C-TORN: members are missing). */
+TLY_API tly_status tly_composite_check_end(const tly_composite_check *check, tly_error *error);
 
 /* Name of a layout tag of the format, as in "row-major" or "COO"; "private" for 0xF0 .. 0xFE; NULL
  * for a tag that the format does not know. Static storage. Thread-safe. */

@@ -101,24 +101,22 @@ static tly_status check_parts(const tly_store *s, tly_error *error) {
     return status == TLY_OK ? check_zeros(s, end, s->len - TLY_STORE_TRAILER_LEN, error) : status;
 }
 
-tly_status tly_store_verify(const tly_store *store, tly_error *error) {
-    tly_kv_list *kv;
+/* Descriptors in the order in which they stand in the file, which is how composites bind their
+ * members. */
+static tly_status check_descriptors(const tly_store *s, const part *order,
+                                    tly_composite_check *check, tly_error *error) {
     uint8_t *work = NULL;
     size_t work_len = 0;
-    tly_status status = tly_store_kv(store, &kv, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    tly_kv_list_free(kv);
-    for (uint64_t i = 0; i < store->num_entries && status == TLY_OK; i++) {
+    tly_status status = TLY_OK;
+    for (uint64_t i = 0; i < s->num_entries && status == TLY_OK; i++) {
         tly_store_entry e;
         size_t need;
         tly_descriptor d;
-        (void)tly_store_entry_at(store, i, &e);
+        (void)tly_store_entry_at(s, order[i].end, &e);
         need = 2 * (size_t)e.descriptor_len + 64;
         if (need > work_len) {
-            tly_base_free(store->context, work, work_len, 8);
-            work = tly_base_alloc(store->context, need, 8);
+            tly_base_free(s->context, work, work_len, 8);
+            work = tly_base_alloc(s->context, need, 8);
             work_len = work != NULL ? need : 0;
             if (work == NULL) {
                 status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
@@ -126,13 +124,49 @@ tly_status tly_store_verify(const tly_store *store, tly_error *error) {
                 break;
             }
         }
-        status = tly_store_descriptor(store, i, work, work_len, &d, error);
-        if (status == TLY_OK && d.layout == TLY_LAYOUT_COMPOSITE) {
-            status = tly_base_fail(error, TLY_UNSUPPORTED, e.descriptor_offset, "U-COMPOSITE",
-                                   "whether the members of a composite fit together is not checked "
-                                   "by this version");
+        status = tly_store_descriptor(s, order[i].end, work, work_len, &d, error);
+        if (status == TLY_OK) {
+            status = tly_composite_check_add(check, &d, error);
+            if (status != TLY_OK && error != NULL) {
+                error->offset = e.descriptor_offset;
+            }
         }
     }
-    tly_base_free(store->context, work, work_len, 8);
+    tly_base_free(s->context, work, work_len, 8);
+    return status == TLY_OK ? tly_composite_check_end(check, error) : status;
+}
+
+static tly_status check_tensors(const tly_store *s, tly_error *error) {
+    size_t len = (size_t)s->num_entries * sizeof(part);
+    part *order = tly_base_alloc(s->context, len, _Alignof(part)); /* start, number of the entry */
+    tly_composite_check *check = NULL;
+    tly_status status = TLY_OK;
+    if (order == NULL && len != 0) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory to order %llu tensors", (unsigned long long)s->num_entries);
+    }
+    for (uint64_t i = 0; i < s->num_entries; i++) {
+        tly_store_entry e;
+        (void)tly_store_entry_at(s, i, &e);
+        order[i] = (part){e.descriptor_offset, i};
+    }
+    sort(order, s->num_entries);
+    status = tly_composite_check_new(s->context, &check, error);
+    if (status == TLY_OK) {
+        status = check_descriptors(s, order, check, error);
+    }
+    tly_composite_check_free(check);
+    tly_base_free(s->context, order, len, _Alignof(part));
+    return status;
+}
+
+tly_status tly_store_verify(const tly_store *store, tly_error *error) {
+    tly_kv_list *kv;
+    tly_status status = tly_store_kv(store, &kv, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    tly_kv_list_free(kv);
+    status = check_tensors(store, error);
     return status == TLY_OK ? check_parts(store, error) : status;
 }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "tensor/composite.h"
+
 /* `len` reserved bytes that must be 0. */
 static tly_status read_zeros(tly_tensor_reader *reader, uint32_t len, const char *rule) {
     uint64_t at = tly_cursor_offset(&reader->in);
@@ -182,22 +184,18 @@ void tly_tensor_write_paged(tly_tensor_writer *writer, const tly_descriptor *d) 
     tly_tensor_put(writer, "\0\0\0\0\0\0", 6);
 }
 
-#define RULE_PARTITION 1
-#define RULE_OVERLAY   2
-#define RULE_GROUP     3
-
 static tly_status check_composite(const tly_tensor_reader *reader, uint64_t at) {
     const tly_descriptor *d = reader->out;
     const tly_composite *c = &d->composite;
     tly_error *error = reader->error;
-    if (c->rule < RULE_PARTITION || c->rule > RULE_GROUP) {
+    if (c->rule < TLY_RULE_PARTITION || c->rule > TLY_RULE_GROUP) {
         int is_private = c->rule >= 0xF0 && c->rule != 0xFF;
         return tly_base_fail(error, is_private ? TLY_UNSUPPORTED : TLY_MALFORMED, at,
                              is_private ? "C-RULE-PRIVATE" : "C-RULE",
                              "composition rule 0x%02X is %s", c->rule,
                              is_private ? "private" : "reserved");
     }
-    if (c->rule == RULE_OVERLAY ? c->operation < 1 || c->operation > 2 : c->operation != 0) {
+    if (c->rule == TLY_RULE_OVERLAY ? c->operation < 1 || c->operation > 2 : c->operation != 0) {
         return tly_base_fail(error, TLY_MALFORMED, at + 1, "C-COMBINE",
                              "operation 0x%02X does not belong to composition rule %u",
                              c->operation, c->rule);
@@ -210,11 +208,11 @@ static tly_status check_composite(const tly_tensor_reader *reader, uint64_t at) 
         return tly_base_fail(error, TLY_MALFORMED, at + 4, "C-OPEN",
                              "the number of members is left open");
     }
-    if (c->rule == RULE_OVERLAY && c->member_count == 0) {
+    if (c->rule == TLY_RULE_OVERLAY && c->member_count == 0) {
         return tly_base_fail(error, TLY_MALFORMED, at + 4, "C-OVERLAY-EMPTY",
                              "an overlay without a base");
     }
-    for (uint32_t k = 0; k < d->rank && c->rule != RULE_GROUP; k++) {
+    for (uint32_t k = 0; k < d->rank && c->rule != TLY_RULE_GROUP; k++) {
         if (d->shape[k] == TLY_DYNAMIC) {
             return tly_base_fail(error, TLY_MALFORMED, 20 + 8 * (uint64_t)k, "C-DYNAMIC",
                                  "axis %u of a composite has no extent", k);
