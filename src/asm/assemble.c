@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
-#define MAX_ERRORS 100 /* more are not shown */
+#define MAX_ERRORS   100               /* more are not shown */
+#define MAX_TEXT_LEN ((size_t)1 << 31) /* places in the text have 32 bits */
 
 void tly_assembler_say(tly_assembler *a, int32_t severity, size_t column, const char *rule,
                        const char *format, ...) {
@@ -235,10 +236,18 @@ static tly_status instruction(tly_assembler *a, tly_asm_reader *r, tly_error *er
     tly_asm_env env = tly_assembler_env(a);
     tly_asm_parsed parsed;
     uint8_t bytes[TLY_ISA_MAX_LEN];
-    tly_status status = tly_asm_parse(r, &env, &parsed, error);
+    int named = 0; /* a symbol took part: the second pass reads the statement again */
+    tly_status status;
+    env.guessed = &named;
+    status = tly_asm_parse(r, &env, &parsed, error);
     if (status != TLY_OK) {
         return status;
     }
+    a->now.word = parsed.insn.word;
+    a->now.len = parsed.num_fixups == 0 && !named &&
+                         tly_object_section(a->object, a->section)->type != TLY_SECTION_NOBITS
+                     ? parsed.insn.len
+                     : 0;
     if (a->pass == 2) {
         if (tly_object_section(a->object, a->section)->type == TLY_SECTION_NOBITS) {
             return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "asm-section",
@@ -283,7 +292,9 @@ static tly_status labels(tly_assembler *a, tly_asm_reader *r) {
 }
 
 static tly_status statement(tly_assembler *a, tly_asm_reader *r, tly_error *error) {
+    size_t start = (tly_asm_peek(r), r->at);
     tly_status status = labels(a, r);
+    int alone = r->at == start;
     tly_asm_reader ahead = *r;
     const char *name;
     size_t len, column = (tly_asm_peek(&ahead), ahead.at);
@@ -317,7 +328,45 @@ static tly_status statement(tly_assembler *a, tly_asm_reader *r, tly_error *erro
         }
         return status;
     }
-    return instruction(a, r, error);
+    status = instruction(a, r, error);
+    if (!alone) {
+        a->now.len = 0; /* its label counts in the second pass too */
+    }
+    return status;
+}
+
+/* Notes what the first pass found out about a statement. */
+static tly_status remember(tly_assembler *a, size_t next) {
+    if (a->num_statements == a->max_finished) {
+        uint32_t more = a->max_finished != 0 ? a->max_finished * 2 : 256;
+        tly_finished *grown =
+            more > a->max_finished
+                ? tly_base_grow(a->object->context, a->finished,
+                                a->max_finished * sizeof *a->finished, more * sizeof *a->finished,
+                                _Alignof(tly_finished))
+                : NULL;
+        if (grown == NULL) {
+            return TLY_OUT_OF_MEMORY;
+        }
+        a->finished = grown;
+        a->max_finished = more;
+    }
+    a->now.next = (uint32_t)next;
+    a->finished[a->num_statements] = a->now;
+    return TLY_OK;
+}
+
+/* Emits a statement that the first pass has finished. */
+static tly_status emit_finished(tly_assembler *a, const tly_finished *f) {
+    uint8_t bytes[TLY_ISA_MAX_LEN];
+    tly_base_store_u64(bytes, f->word);
+    if (!a->options->no_bundle_checks) {
+        tly_isa_insn insn;
+        if (tly_isa_decode(f->word, f->len, a->release, &insn, NULL) == TLY_OK) {
+            tly_bundle_step(&a->bundle, &insn, a->line_number, warn, a);
+        }
+    }
+    return tly_assembler_emit(a, bytes, f->len);
 }
 
 /* End of the statement that begins at `at`: a newline, a semicolon or a comment ends it, but not
@@ -366,6 +415,7 @@ static tly_status one_pass(tly_assembler *a, const char *text, size_t len) {
     size_t at = 0;
     a->line_number = 0;
     a->passed_labels = 0;
+    a->num_statements = 0;
     if (a->at != NULL) {
         memset(a->at, 0, a->max_at * sizeof *a->at);
     }
@@ -386,16 +436,32 @@ static tly_status one_pass(tly_assembler *a, const char *text, size_t len) {
         a->line_len = stop - at;
         a->line_number++;
         for (size_t begin = at; begin < stop || begin == at;) {
-            size_t next;
-            size_t finish = statement_end(text, begin, stop, &next);
-            tly_asm_reader r = {text + at, finish - at, begin - at};
-            tly_error error = {.offset = TLY_NO_OFFSET};
-            tly_status status = statement(a, &r, &error);
-            if (status == TLY_MALFORMED) {
-                say_error(a, &error);
-            } else if (status != TLY_OK) {
+            size_t next, finish;
+            tly_status status;
+            if (a->pass == 2 && a->finished[a->num_statements].len != 0) {
+                const tly_finished *f = &a->finished[a->num_statements];
+                next = f->next;
+                status = emit_finished(a, f);
+            } else {
+                tly_error error;
+                tly_asm_reader r;
+                finish = statement_end(text, begin, stop, &next);
+                r = (tly_asm_reader){text + at, finish - at, begin - at};
+                error.offset = TLY_NO_OFFSET;
+                a->now.len = 0;
+                status = statement(a, &r, &error);
+                if (status == TLY_MALFORMED) {
+                    say_error(a, &error);
+                    status = TLY_OK;
+                }
+                if (status == TLY_OK && a->pass == 1) {
+                    status = remember(a, next);
+                }
+            }
+            if (status != TLY_OK) {
                 return status;
             }
+            a->num_statements++;
             if (next >= stop) {
                 break;
             }
@@ -425,6 +491,10 @@ tly_status tly_asm_assemble(const tly_context *context, const char *file, const 
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
                              "wrong size of tly_asm_options, or no such release");
     }
+    if (len > MAX_TEXT_LEN) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "asm-limit",
+                             "%s: a text of more than 2 GiB", file);
+    }
     a.error = error;
     a.release = (tly_isa_release)a.options->release;
     a.object = tly_base_alloc(context, sizeof *a.object, _Alignof(tly_object));
@@ -440,6 +510,7 @@ tly_status tly_asm_assemble(const tly_context *context, const char *file, const 
     }
     tly_base_free(context, a.at, a.max_at * sizeof *a.at, _Alignof(uint64_t));
     tly_base_free(context, a.labels, a.max_labels * sizeof *a.labels, _Alignof(tly_local_label));
+    tly_base_free(context, a.finished, a.max_finished * sizeof *a.finished, _Alignof(tly_finished));
     if (status == TLY_OK && a.num_errors != 0) {
         status = TLY_MALFORMED;
     } else if (status != TLY_OK) {

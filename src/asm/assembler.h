@@ -14,6 +14,14 @@ typedef struct tly_local_label {
     uint64_t offset;
 } tly_local_label;
 
+/* A statement that the first pass has finished: an instruction alone, whose word waits for nothing.
+ */
+typedef struct tly_finished {
+    uint64_t word;
+    uint32_t next; /* where the text goes on */
+    uint32_t len;  /* bytes of the word; 0: the second pass reads the statement again */
+} tly_finished;
+
 typedef struct tly_assembler {
     tly_object *object;
     const tly_asm_options *options;
@@ -33,6 +41,10 @@ typedef struct tly_assembler {
     uint32_t max_labels;
     uint32_t passed_labels; /* numeric labels that this pass has seen */
     tly_bundle bundle;
+    tly_finished *finished; /* one for each statement, in the order of the text */
+    uint32_t num_statements;
+    uint32_t max_finished;
+    tly_finished now; /* of the statement that is being read */
 } tly_assembler;
 
 /* Reports at a byte of the current line (`column` from 0, SIZE_MAX for the whole line). */

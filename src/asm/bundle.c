@@ -113,6 +113,9 @@ void tly_bundle_step(tly_bundle *b, const tly_isa_insn *insn, uint32_t line,
                      tly_bundle_warn_fn warn, void *user) {
     const tly_isa_form_row *form = tly_isa_form_at(insn->form);
     const char *mnemonic = tly_isa_mnemonic_of(insn->form);
+    if (form->surface != TLY_ISA_COMMAND) {
+        return;
+    }
     if (strstr(mnemonic, "BSTART") != NULL) {
         check_end(b, warn, user); /* a start ends the bundle before it */
         start(b, insn, form, mnemonic, line, warn, user);

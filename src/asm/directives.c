@@ -498,11 +498,13 @@ tly_status tly_assembler_directive(tly_assembler *a, const char *name, size_t na
     unsigned best = 3;
     char shown[40];
     for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
-        const char *other = directives[i].name;
-        unsigned distance = tly_asm_distance(name, name_len, other, strlen(other), best - 1);
-        if (distance == 0) {
+        if (tly_text_equal(name, name_len, directives[i].name)) {
             return directives[i].run(a, r, directives[i].value, error);
         }
+    }
+    for (size_t i = 0; i < sizeof directives / sizeof directives[0]; i++) {
+        const char *other = directives[i].name;
+        unsigned distance = tly_asm_distance(name, name_len, other, strlen(other), best - 1);
         if (distance < best) {
             best = distance;
             close = other;

@@ -38,6 +38,9 @@ static tly_status symbol(parser *p, tly_asm_value *out) {
         return tly_base_fail(p->error, TLY_MALFORMED, start, "asm-symbol",
                              "there are no symbols here, only numbers");
     }
+    if (p->env->guessed != NULL) {
+        *p->env->guessed = 1;
+    }
     if (p->env->resolve(p->env->user, name, len, out, p->error) != TLY_OK) {
         if (p->error != NULL) {
             p->error->offset = start;
@@ -69,6 +72,9 @@ static int local_label(parser *p, tly_asm_value *out, tly_status *out_status) {
         return 0; /* 0b101 */
     }
     r->at = at + 1;
+    if (p->env->guessed != NULL) {
+        *p->env->guessed = 1;
+    }
     *out_status = p->env->resolve(p->env->user, r->text + start, at + 1 - start, out, p->error);
     if (*out_status != TLY_OK && p->error != NULL) {
         p->error->offset = start;

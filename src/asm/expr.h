@@ -31,6 +31,8 @@ typedef struct tly_asm_env {
     /* a - b of two symbols, where both lie in one section. Returns 0 if it cannot be known. */
     int (*difference)(void *user, uint32_t a, uint32_t b, int64_t *out_value);
     void *user;
+    int *guessed; /* set to 1 when a value is not known yet, or may still change; NULL: nobody asks
+                   */
 } tly_asm_env;
 
 /* Takes an expression. Errors: MALFORMED with the offset in the line. */

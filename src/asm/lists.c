@@ -72,12 +72,20 @@ int tly_asm_register(tly_asm_reader *r, int destination, uint32_t *out_code) {
         *out_code = 24 + 4 * is_u + n - 1;
         return 1;
     }
-    for (uint32_t i = 0; i < 24; i++) {
-        if (tly_text_equal(word, len, tly_isa_register_name(i))) {
-            r->at += len;
-            *out_code = i;
-            return 1;
+    if (len == 2) { /* all names but zero: two letters, told apart by a table of 24 */
+        char first = tly_text_lower(word[0]), second = tly_text_lower(word[1]);
+        for (uint32_t i = 1; i < 24; i++) {
+            const char *name = tly_isa_register_name(i);
+            if (name[0] == first && name[1] == second) {
+                r->at += 2;
+                *out_code = i;
+                return 1;
+            }
         }
+    } else if (tly_text_equal(word, len, tly_isa_register_name(0))) {
+        r->at += len;
+        *out_code = 0;
+        return 1;
     }
     if (len <= 3 && ((word[0] | 32) == 'r' || (destination && word[0] == '_'))) {
         uint32_t n = 0;
@@ -249,47 +257,49 @@ static tly_status shared(tly_asm_reader *r, const tly_isa_form_row *form, const 
     return TLY_OK;
 }
 
+static tly_status unknown_operation(const tly_asm_reader *r, const char *word, size_t len,
+                                    tly_error *error) {
+    const char *close = NULL;
+    unsigned best = 3;
+    char shown[32];
+    for (uint32_t i = 0; i < tly_isa_num_tileops(); i++) {
+        const char *name = tly_isa_tileop_at(i)->name;
+        unsigned distance = tly_asm_distance(word, len, name, strlen(name), best - 1);
+        if (distance < best) {
+            best = distance;
+            close = name;
+        }
+    }
+    tly_base_printable(shown, sizeof shown, word, len);
+    return tly_base_fail(error, TLY_MALFORMED, r->at, "asm-operation",
+                         close != NULL ? "no tile operation is called \"%s\"; did you mean %s?"
+                                       : "no tile operation is called \"%s\"",
+                         shown, close);
+}
+
 static tly_status tile_start(tly_asm_reader *r, const char *engine, const tly_asm_env *env,
                              int64_t *values, tly_error *error) {
     const char *word;
     size_t len = word_here(r, &word);
     uint32_t code, count = tly_isa_num_tileops();
     if (len != 0 && (word[0] | 32) >= 'a') {
-        const char *close = NULL;
-        unsigned best = 3;
-        for (uint32_t i = 0; i < count; i++) {
-            const tly_isa_tileop *op = tly_isa_tileop_at(i);
-            unsigned distance;
-            if (op->mode == 0xFF || (engine != NULL && strcmp(op->engine, engine) != 0)) {
-                if (tly_text_equal(word, len, op->name)) {
-                    return tly_base_fail(error, TLY_MALFORMED, r->at, "asm-operation",
-                                         op->mode == 0xFF
-                                             ? "%s has a start of its own: %s"
-                                             : "%s runs on the other engine: BSTART.%s",
-                                         op->name, op->mode == 0xFF ? op->carrier : op->engine);
-                }
-                continue;
-            }
-            distance = tly_asm_distance(word, len, op->name, strlen(op->name), best - 1);
-            if (distance < best) {
-                best = distance;
-                close = op->name;
-            }
-            if (distance == 0) {
-                values[0] = op->mode;
-                values[1] = op->function;
-                break;
+        const tly_isa_tileop *op = NULL;
+        for (uint32_t i = 0; i < count && op == NULL; i++) {
+            if (tly_text_equal(word, len, tly_isa_tileop_at(i)->name)) {
+                op = tly_isa_tileop_at(i);
             }
         }
-        if (best != 0) {
-            char shown[32];
-            tly_base_printable(shown, sizeof shown, word, len);
+        if (op == NULL) {
+            return unknown_operation(r, word, len, error);
+        }
+        if (op->mode == 0xFF || (engine != NULL && strcmp(op->engine, engine) != 0)) {
             return tly_base_fail(error, TLY_MALFORMED, r->at, "asm-operation",
-                                 close != NULL
-                                     ? "no tile operation is called \"%s\"; did you mean %s?"
-                                     : "no tile operation is called \"%s\"",
-                                 shown, close);
+                                 op->mode == 0xFF ? "%s has a start of its own: %s"
+                                                  : "%s runs on the other engine: BSTART.%s",
+                                 op->name, op->mode == 0xFF ? op->carrier : op->engine);
         }
+        values[0] = op->mode;
+        values[1] = op->function;
         r->at += len;
     } else {
         tly_status status = tly_asm_constant(r, env, &values[0], error);

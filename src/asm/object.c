@@ -150,17 +150,11 @@ uint32_t tly_object_find_symbol(const tly_object *object, const char *name, size
 }
 
 uint32_t tly_object_section_symbol(tly_object *object, uint32_t section) {
-    uint32_t number;
-    for (uint32_t i = 1; i <= object->num_symbols; i++) {
-        const tly_obj_symbol *s = tly_object_symbol(object, i);
-        if (s->type == 3 && s->section == section) {
-            return i;
-        }
-    }
-    number = new_symbol(object, "", 0);
-    if (number != 0) {
+    uint32_t number = tly_object_section(object, section)->symbol;
+    if (number == 0 && (number = new_symbol(object, "", 0)) != 0) {
         tly_object_symbol(object, number)->section = section;
         tly_object_symbol(object, number)->type = 3;
+        tly_object_section(object, section)->symbol = number;
     }
     return number;
 }

@@ -55,6 +55,7 @@ typedef struct tly_obj_section {
     tly_obj_reloc *relocs;
     uint32_t num_relocs;
     uint32_t max_relocs;
+    uint32_t symbol; /* that stands for the section, 0: none yet */
 } tly_obj_section;
 
 typedef struct tly_obj_symbol {

@@ -490,10 +490,11 @@ tly_status tly_asm_parse(tly_asm_reader *r, const tly_asm_env *env, tly_asm_pars
     if (count == 0) {
         return unknown_mnemonic(name, len, start, error);
     }
-    /* First the forms of this release; then, for C.BSTART.STD COND and DIRECT, the plain compressed
-     * starts for which they are written; then those of other releases, to name them. */
-    for (int pass = 0; pass < 3; pass++) {
-        if (pass == 1) {
+    /* The forms of this release, quietly; then again with messages, since none takes the line;
+     * then, for C.BSTART.STD COND and DIRECT, the plain compressed starts for which they are
+     * written; then the forms of other releases, to name them. */
+    for (int pass = 0; pass < 4; pass++) {
+        if (pass == 2) {
             if (!tly_text_equal(name, len, "C.BSTART.STD")) {
                 continue;
             }
@@ -501,13 +502,15 @@ tly_status tly_asm_parse(tly_asm_reader *r, const tly_asm_env *env, tly_asm_pars
             used = len;
         }
         for (uint32_t i = 0; i < count; i++) {
-            attempt a = {*r, env, tly_isa_form_at(forms[i]), out_parsed, &local, engine};
+            attempt a = {
+                *r, env, tly_isa_form_at(forms[i]), out_parsed, pass == 0 ? NULL : &local, engine};
             int current = (a.form->releases >> env->release & 1) != 0;
             tly_status status;
-            if (current != (pass < 2)) {
+            if (current != (pass < 3)) {
                 continue;
             }
             a.r.at = start + used;
+            local.offset = TLY_NO_OFFSET;
             status = try_form(&a, forms[i], start);
             if (status == TLY_OK && current) {
                 r->at = a.r.at;
@@ -523,7 +526,7 @@ tly_status tly_asm_parse(tly_asm_reader *r, const tly_asm_env *env, tly_asm_pars
             if (status == TLY_OK) {
                 return other_release(forms[i], env->release, start, error);
             }
-            if (current && local.offset != TLY_NO_OFFSET &&
+            if (current && pass != 0 && local.offset != TLY_NO_OFFSET &&
                 (best.message[0] == '\0' || local.offset > furthest)) {
                 furthest = (size_t)local.offset;
                 best = local;

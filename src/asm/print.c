@@ -3,8 +3,6 @@
  * parse.c reads stands here in the same order of kinds. */
 #include <tilery/asm.h>
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "asm/operand.h"
@@ -20,6 +18,13 @@ typedef struct printer {
 } printer;
 
 static void put(printer *p, const char *text, size_t len) {
+    if (p->len + len < p->capacity) {
+        for (size_t i = 0; i < len; i++) { /* texts are short */
+            p->buffer[p->len + i] = text[i];
+        }
+        p->len += len;
+        return;
+    }
     for (size_t i = 0; i < len; i++, p->len++) {
         if (p->len + 1 < p->capacity) {
             p->buffer[p->len] = text[i];
@@ -38,23 +43,39 @@ static void put_lower(printer *p, const char *text) {
     }
 }
 
-static void putf(printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put_number(printer *p, uint64_t value, unsigned base) {
+    char digits[24];
+    size_t at = sizeof digits;
+    do {
+        digits[--at] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value != 0);
+    put(p, digits + at, sizeof digits - at);
+}
 
-static void putf(printer *p, const char *format, ...) {
-    char text[64];
-    va_list args;
-    int len;
-    va_start(args, format);
-    len = vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    put(p, text, (size_t)len);
+static void put_signed(printer *p, int64_t value) {
+    if (value < 0) {
+        put(p, "-", 1);
+    }
+    put_number(p, value < 0 ? -(uint64_t)value : (uint64_t)value, 10);
+}
+
+static void put_hex(printer *p, uint64_t value) {
+    put(p, "0x", 2);
+    put_number(p, value, 16);
+}
+
+/* A text and the number behind it. */
+static void put_numbered(printer *p, const char *text, uint64_t value) {
+    puts_text(p, text);
+    put_number(p, value, 10);
 }
 
 static void put_source(printer *p, uint32_t code) {
     if (code < 24) {
         puts_text(p, tly_isa_register_name(code));
     } else {
-        putf(p, "%c#%u", code < 28 ? 't' : 'u', code % 4 + 1);
+        put_numbered(p, code < 28 ? "t#" : "u#", code % 4 + 1);
     }
 }
 
@@ -64,14 +85,14 @@ static void put_destination(printer *p, uint32_t code) {
     } else if (code >= 30) {
         puts_text(p, code == 31 ? "t" : "u");
     } else {
-        putf(p, "_%u", code); /* the codes 24 to 29 discard */
+        put_numbered(p, "_", code); /* the codes 24 to 29 discard */
     }
 }
 
 static void put_target(printer *p, uint64_t target) {
     uint64_t offset = 0;
     const char *name = NULL;
-    putf(p, "0x%llx", (unsigned long long)target);
+    put_hex(p, target);
     if (p->symbols != NULL) {
         name = p->symbols->find(p->symbols->user, target, &offset);
     }
@@ -79,7 +100,8 @@ static void put_target(printer *p, uint64_t target) {
         puts_text(p, " <");
         puts_text(p, name);
         if (offset != 0) {
-            putf(p, "+0x%llx", (unsigned long long)offset);
+            puts_text(p, "+");
+            put_hex(p, offset);
         }
         puts_text(p, ">");
     }
@@ -90,7 +112,7 @@ static void put_name(printer *p, tly_isa_names table, uint32_t code) {
     if (name != NULL) {
         puts_text(p, name);
     } else {
-        putf(p, "%u", code);
+        put_number(p, code, 10);
     }
 }
 
@@ -99,14 +121,15 @@ static void put_system_register(printer *p, uint32_t address) {
     if (name == NULL && address >= 0xF00 && address <= 0xFFFF) {
         name = tly_isa_name_of(TLY_NAMES_CONTEXT_REGISTER, address & 0xFFF);
         if (name != NULL) {
-            putf(p, "%s_ACR%u", name, address >> 12);
+            puts_text(p, name);
+            put_numbered(p, "_ACR", address >> 12);
             return;
         }
     }
     if (name != NULL) {
         puts_text(p, name);
     } else {
-        putf(p, "0x%x", address);
+        put_hex(p, address);
     }
 }
 
@@ -153,10 +176,10 @@ static void put_data(printer *p, const int64_t *v) {
     puts_text(p, ", ");
     put_name(p, TLY_NAMES_PAD, (uint32_t)v[2]);
     if (v[3] != 0) {
-        putf(p, ", cmode%d", (int)v[3]);
+        put_numbered(p, ", cmode", (uint64_t)v[3]);
     }
     if (v[4] != 0) {
-        putf(p, ", rmode%d", (int)v[4]);
+        put_numbered(p, ", rmode", (uint64_t)v[4]);
     }
     puts_text(p, v[5] != 0 ? ", sat" : "");
     puts_text(p, v[6] != 0 ? ", canonicalize" : "");
@@ -174,7 +197,7 @@ static void put_hint(printer *p, const int64_t *v) {
         puts_text(p, temperature[v[2]]);
     }
     if (v[3] != 0) {
-        putf(p, ", %d", (int)v[3]);
+        put_numbered(p, ", ", (uint64_t)v[3]);
     }
 }
 
@@ -183,7 +206,8 @@ static void put_tile_start(printer *p, const int64_t *v) {
     if (op != NULL) {
         puts_text(p, op->name);
     } else {
-        putf(p, "%d, %d", (int)v[0], (int)v[1]);
+        put_number(p, (uint64_t)v[0], 10);
+        put_numbered(p, ", ", (uint64_t)v[1]);
     }
     puts_text(p, ", ");
     put_name(p, TLY_NAMES_DTYPE, (uint32_t)v[2]);
@@ -237,24 +261,24 @@ static void put_operand(printer *p, const tly_isa_insn *insn, const tly_isa_form
         break;
     case TLY_KIND_SHL:
         if (first != 0) {
-            putf(p, "<<%u", first);
+            put_numbered(p, "<<", first);
         }
         break;
     case TLY_KIND_IMM_S:
     case TLY_KIND_IMM_U:
-        putf(p, "%lld", (long long)v[0]);
+        put_signed(p, v[0]);
         break;
     case TLY_KIND_WIDTH:
-        putf(p, "%u", first + 1);
+        put_number(p, first + 1, 10);
         break;
     case TLY_KIND_DISP0:
     case TLY_KIND_DISP1:
     case TLY_KIND_DISP2:
     case TLY_KIND_DISP3:
-        putf(p, "%lld", (long long)(v[0] * (INT64_C(1) << (kind - TLY_KIND_DISP0))));
+        put_signed(p, v[0] * (INT64_C(1) << (kind - TLY_KIND_DISP0)));
         break;
     case TLY_KIND_PAGE:
-        putf(p, "%lld", (long long)tly_asm_page_value(form, fields[0], v[0]));
+        put_signed(p, tly_asm_page_value(form, fields[0], v[0]));
         break;
     case TLY_KIND_BRANCH:
     case TLY_KIND_BRANCH1:
@@ -294,24 +318,27 @@ static void put_operand(printer *p, const tly_isa_insn *insn, const tly_isa_form
         puts_text(p, caches[first]);
         break;
     case TLY_KIND_FENCE:
-        putf(p, "%u", first);
+        put_number(p, first, 10);
         break;
     case TLY_KIND_SSR:
         put_system_register(p, first);
         break;
     case TLY_KIND_LSR:
-        putf(p, "%u", first);
+        put_number(p, first, 10);
         break;
     case TLY_KIND_TAG:
         if (first != 0) {
-            putf(p, ", %s=%u", tly_isa_field_name(form, fields[0]), first);
+            puts_text(p, ", ");
+            puts_text(p, tly_isa_field_name(form, fields[0]));
+            put_numbered(p, "=", first);
         }
         break;
     case TLY_KIND_LAST:
         puts_text(p, first != 0 ? ", last" : "");
         break;
     case TLY_KIND_TILE:
-        putf(p, "%c#%u", "tumn"[first >> 4], (first & 15) + 1);
+        put(p, &"tumn"[first >> 4], 1);
+        put_numbered(p, "#", (first & 15) + 1);
         break;
     case TLY_KIND_HAND:
         put(p, &"tumn"[first], 1);
@@ -329,7 +356,8 @@ static void put_operand(printer *p, const tly_isa_insn *insn, const tly_isa_form
         int by_mode = tly_isa_field_name(form, fields[1])[2] == 'M' &&
                       tly_isa_field_name(form, fields[1])[3] == 'o';
         if (v[2] == 0) {
-            putf(p, "S%u, ", first);
+            put_numbered(p, "S", first);
+            puts_text(p, ", ");
         }
         puts_text(p, "mask=");
         if (by_mode) {
@@ -338,14 +366,15 @@ static void put_operand(printer *p, const tly_isa_insn *insn, const tly_isa_form
             put_mask(p, (uint32_t)v[1]);
         }
         if (v[2] != 0) {
-            putf(p, ", ->S%u<", first);
+            put_numbered(p, ", ->S", first);
+            puts_text(p, "<");
             put_name(p, TLY_NAMES_SIZE, (uint32_t)v[2]);
             puts_text(p, ">");
         }
         break;
     }
     case TLY_KIND_LB:
-        putf(p, "lb%u", first);
+        put_numbered(p, "lb", first);
         break;
     case TLY_KIND_DTYPE:
         put_name(p, TLY_NAMES_DTYPE, first);

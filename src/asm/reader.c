@@ -98,6 +98,9 @@ tly_status tly_asm_expected(tly_asm_reader *r, const char *what, tly_error *erro
     char shown[48];
     size_t end;
     tly_asm_peek(r);
+    if (error == NULL) {
+        return TLY_MALFORMED;
+    }
     end = r->at;
     while (end < r->len && end - r->at < 24 && r->text[end] != ' ' && r->text[end] != ',') {
         end++;

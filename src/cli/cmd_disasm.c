@@ -68,6 +68,38 @@ static void relocations(listing *l, const tly_asm_line *line) {
     }
 }
 
+static char *hex_digits(char *at, uint64_t value, int digits) {
+    for (int i = digits - 1; i >= 0; i--) {
+        *at++ = "0123456789abcdef"[value >> 4 * i & 15];
+    }
+    return at;
+}
+
+/* Address and word in columns, then the text: put together by hand, this runs for every word. */
+static void text_line(const listing *l, const tly_asm_line *line) {
+    char head[48], *at = head;
+    int digits = line->address >> 40 != 0 ? 16 : 10, width = (int)line->len * 2;
+    memset(head, ' ', sizeof head);
+    if (l->bare) {
+        at += 4;
+    } else {
+        int lead = 0;
+        while (lead < digits - 1 && (line->address >> 4 * (digits - 1 - lead)) == 0) {
+            lead++;
+        }
+        at = hex_digits(at + lead, line->address, digits - lead);
+        *at++ = ':';
+        at = hex_digits(at + 2 + (16 - width), line->word, width) + 2;
+    }
+    fwrite(head, 1, (size_t)(at - head), l->cli->out);
+    fwrite(line->text, 1, strlen(line->text), l->cli->out);
+    if (line->comment[0] != '\0') {
+        fputs("  # ", l->cli->out);
+        fputs(line->comment, l->cli->out);
+    }
+    fputc('\n', l->cli->out);
+}
+
 static tly_status print(void *user, const tly_asm_line *line) {
     listing *l = user;
     uint64_t offset = 1;
@@ -83,14 +115,7 @@ static tly_status print(void *user, const tly_asm_line *line) {
         fprintf(l->cli->out, "%s%s:\n", l->bare ? "" : "\n",
                 tly_text_safe(safe, sizeof safe, name, strlen(name)));
     }
-    if (l->bare) {
-        fprintf(l->cli->out, "    %s", line->text);
-    } else {
-        fprintf(l->cli->out, "%10llx:  %-*.*s%0*llx  %s", (unsigned long long)line->address,
-                16 - (int)line->len * 2, 0, "", (int)line->len * 2, (unsigned long long)line->word,
-                line->text);
-    }
-    fprintf(l->cli->out, "%s%s\n", line->comment[0] != '\0' ? "  # " : "", line->comment);
+    text_line(l, line);
     if (!l->bare) {
         relocations(l, line);
     }

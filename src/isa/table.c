@@ -54,28 +54,24 @@ const char *tly_isa_mnemonic_at(uint32_t index) {
 
 uint32_t tly_isa_find_mnemonic(const char *name, size_t len, const uint16_t **out_forms,
                                size_t *out_used) {
-    for (size_t used = len; used != 0; used--) {
-        size_t low = 0, high = COUNT(tly_isa_mnemonics);
-        if (used != len && name[used] != '.') {
-            continue;
-        }
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            int order = tly_text_compare(name, used, tly_isa_mnemonics[middle],
-                                         strlen(tly_isa_mnemonics[middle]));
-            if (order == 0) {
-                *out_forms = &tly_isa_mnemonic_forms[tly_isa_mnemonic_first[middle]];
-                *out_used = used;
-                return tly_isa_mnemonic_first[middle + 1] - tly_isa_mnemonic_first[middle];
-            }
-            if (order < 0) {
-                high = middle;
-            } else {
-                low = middle + 1;
+    uint32_t found = 0, hash = 2166136261u;
+    /* The hash grows from the left, so every part that ends at a dot is looked up on the way. */
+    for (size_t used = 1; used <= len; used++) {
+        hash = (hash ^ (unsigned char)tly_text_upper(name[used - 1])) * 16777619u;
+        if (used == len || name[used] == '.') {
+            uint32_t at = hash % TLY_ISA_HASH_SLOTS;
+            for (; tly_isa_mnemonic_hash[at] != 0; at = (at + 1) % TLY_ISA_HASH_SLOTS) {
+                uint32_t number = tly_isa_mnemonic_hash[at] - 1u;
+                if (tly_text_equal(name, used, tly_isa_mnemonics[number])) {
+                    *out_forms = &tly_isa_mnemonic_forms[tly_isa_mnemonic_first[number]];
+                    *out_used = used;
+                    found = tly_isa_mnemonic_first[number + 1] - tly_isa_mnemonic_first[number];
+                    break;
+                }
             }
         }
     }
-    return 0;
+    return found;
 }
 
 const tly_isa_reserved_row *tly_isa_reserved_find(uint64_t word, uint32_t bits) {

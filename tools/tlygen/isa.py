@@ -113,6 +113,28 @@ class Index:
         return self.leaves.index(candidates)
 
 
+HASH_SLOTS = 2048
+
+
+def mnemonic_hash(name):
+    """FNV-1a over the upper-case letters, as in src/isa/table.c."""
+    value = 2166136261
+    for ch in name.upper().encode():
+        value = (value ^ ch) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def hash_table(mnemonics):
+    """Open addressing: number of the mnemonic plus one, 0 where nothing is."""
+    slots = [0] * HASH_SLOTS
+    for number, name in enumerate(mnemonics):
+        at = mnemonic_hash(name) % HASH_SLOTS
+        while slots[at]:
+            at = (at + 1) % HASH_SLOTS
+        slots[at] = number + 1
+    return slots
+
+
 def mnemonic_order(forms):
     return sorted({form.mnemonic for form in forms})
 
@@ -221,6 +243,11 @@ def forms_table(forms, ids, reserved):
     first.append(len(order))
     for at in range(0, len(first), 16):
         out.append("\n    " + " ".join(f"{v}," for v in first[at:at + 16]))
+    out.append(f"\n}};\nenum {{ TLY_ISA_HASH_SLOTS = {HASH_SLOTS} }};\n"
+               "static const uint16_t tly_isa_mnemonic_hash[] = {")
+    slots = hash_table(mnemonics)
+    for at in range(0, len(slots), 16):
+        out.append("\n    " + " ".join(f"{v}," for v in slots[at:at + 16]))
     out.append("\n};\nstatic const uint16_t tly_isa_mnemonic_forms[] = {")
     for at in range(0, len(order), 16):
         out.append("\n    " + " ".join(f"{v}," for v in order[at:at + 16]))
