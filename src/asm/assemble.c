@@ -372,9 +372,13 @@ static tly_status emit_finished(tly_assembler *a, const tly_finished *f) {
 /* End of the statement that begins at `at`: a newline, a semicolon or a comment ends it, but not
  * inside quotes. `#` begins a comment unless it hangs on a letter, as in t#1. */
 static size_t statement_end(const char *text, size_t at, size_t end, size_t *out_next) {
+    static const uint8_t special[256] = {['"'] = 1, ['\''] = 1, [';'] = 1, ['#'] = 1, ['/'] = 1};
     char quote = '\0';
     for (size_t i = at; i < end; i++) {
         char ch = text[i];
+        if (quote == '\0' && !special[(unsigned char)ch]) {
+            continue;
+        }
         if (quote != '\0') {
             if (ch == '\\' && i + 1 < end) {
                 i++;

@@ -19,18 +19,12 @@ static uint32_t operands(const tly_isa_tileop *op, const char *prefix) {
 }
 
 /* The operation that a block start names, NULL for scalar blocks and unknown selectors. */
-static const tly_isa_tileop *operation(const tly_isa_insn *insn, const tly_isa_form_row *form,
-                                       const char *mnemonic) {
+static const tly_isa_tileop *operation(const tly_isa_insn *insn, const tly_isa_form_row *form) {
     if (insn->form == TLY_FORM_BSTART_TEPL) {
         return tly_isa_tileop_find((uint32_t)tly_asm_field(insn, form, "Mode"),
                                    (uint32_t)tly_asm_field(insn, form, "Function"));
     }
-    for (uint32_t i = 0; i < tly_isa_num_tileops(); i++) {
-        if (strcmp(tly_isa_tileop_at(i)->carrier, mnemonic) == 0) {
-            return tly_isa_tileop_at(i);
-        }
-    }
-    return NULL;
+    return form->tileop != 0 ? tly_isa_tileop_at(form->tileop - 1u) : NULL;
 }
 
 static void check_end(tly_bundle *b, tly_bundle_warn_fn warn, void *user) {
@@ -38,7 +32,7 @@ static void check_end(tly_bundle *b, tly_bundle_warn_fn warn, void *user) {
     if (!b->open || b->op == NULL) {
         return;
     }
-    if (!b->variant && b->op->mode != 0xFF) { /* operands of TLSU and CUBE depend on more */
+    if (b->op->mode != 0xFF) { /* operands of TLSU and CUBE depend on more */
         uint32_t sources = operands(b->op, "source"), made = operands(b->op, "destination");
         if (b->sources != sources) {
             snprintf(text, sizeof text, "%s takes %u source tile%s, the bundle binds %u",
@@ -58,12 +52,10 @@ static void check_end(tly_bundle *b, tly_bundle_warn_fn warn, void *user) {
 }
 
 static void start(tly_bundle *b, const tly_isa_insn *insn, const tly_isa_form_row *form,
-                  const char *mnemonic, uint32_t line, tly_bundle_warn_fn warn, void *user) {
+                  uint32_t line, tly_bundle_warn_fn warn, void *user) {
     char text[160];
-    const tly_isa_tileop *op = operation(insn, form, mnemonic);
+    const tly_isa_tileop *op = operation(insn, form);
     *b = (tly_bundle){.open = 1, .op = op, .line = line};
-    b->variant = strstr(mnemonic, "L2S") != NULL || strstr(mnemonic, "S2L") != NULL ||
-                 strstr(mnemonic, "SPART") != NULL;
     if (insn->form == TLY_FORM_BSTART_TEPL && op == NULL) {
         warn(user, "bundle-operation", "no tile operation has this mode and function");
     }
@@ -112,24 +104,29 @@ static void binder(tly_bundle *b, const tly_isa_insn *insn, const tly_isa_form_r
 void tly_bundle_step(tly_bundle *b, const tly_isa_insn *insn, uint32_t line,
                      tly_bundle_warn_fn warn, void *user) {
     const tly_isa_form_row *form = tly_isa_form_at(insn->form);
-    const char *mnemonic = tly_isa_mnemonic_of(insn->form);
-    if (form->surface != TLY_ISA_COMMAND) {
-        return;
-    }
-    if (strstr(mnemonic, "BSTART") != NULL) {
+    switch (form->bundle) {
+    case TLY_BUNDLE_START:
         check_end(b, warn, user); /* a start ends the bundle before it */
-        start(b, insn, form, mnemonic, line, warn, user);
-    } else if (strstr(mnemonic, "BSTOP") != NULL) {
+        start(b, insn, form, line, warn, user);
+        break;
+    case TLY_BUNDLE_STOP:
         check_end(b, warn, user);
         b->open = 0;
-    } else if (strcmp(mnemonic, "B.IOT") == 0 || strcmp(mnemonic, "B.IOS") == 0) {
-        binder(b, insn, form, mnemonic[4] == 'S');
-    } else if (strcmp(mnemonic, "B.DATR") == 0 && b->open && b->op != NULL) {
-        attributes(b, insn, form, warn, user);
-    } else if (!b->open && (strcmp(mnemonic, "B.DATR") == 0 || strcmp(mnemonic, "B.CATR") == 0 ||
-                            strcmp(mnemonic, "B.IOR") == 0 || strcmp(mnemonic, "B.DIM") == 0 ||
-                            strcmp(mnemonic, "C.B.DIMI") == 0)) {
-        warn(user, "bundle-header", "this belongs behind a block start; no block is open");
+        break;
+    case TLY_BUNDLE_TILES:
+    case TLY_BUNDLE_SHARED:
+        binder(b, insn, form, form->bundle == TLY_BUNDLE_SHARED);
+        break;
+    case TLY_BUNDLE_DATA:
+    case TLY_BUNDLE_HEADER:
+        if (!b->open) {
+            warn(user, "bundle-header", "this belongs behind a block start; no block is open");
+        } else if (form->bundle == TLY_BUNDLE_DATA && b->op != NULL) {
+            attributes(b, insn, form, warn, user);
+        }
+        break;
+    default:
+        break;
     }
 }
 

@@ -17,7 +17,6 @@ typedef struct tly_bundle {
     uint32_t destinations;
     uint32_t binders; /* B.IOT and B.IOS */
     uint32_t last;    /* a binder said so */
-    uint32_t variant; /* a start whose shared and local forms bind differently */
 } tly_bundle;
 
 /* Receives a warning: rule and sentence. */

@@ -184,17 +184,27 @@ static tly_status pages(attempt *a, uint32_t field) {
 static tly_status literal(attempt *a, const uint8_t **program) {
     char text[16];
     size_t len = 0;
+    if ((**program | 32) < 'a' || (**program | 32) > 'z') { /* a single sign, the usual case */
+        char sign = (char)*(*program)++;
+        if (sign == ' ') {
+            return TLY_OK;
+        }
+        if (tly_asm_peek(&a->r) == sign) {
+            a->r.at++;
+            return TLY_OK;
+        }
+        text[0] = sign;
+        text[1] = '\0';
+        return tly_asm_expected(&a->r, sign == ',' ? "a comma" : text, a->error);
+    }
     do {
         text[len++] = (char)*(*program)++;
-    } while (len < sizeof text - 1 && (text[0] | 32) >= 'a' && (text[0] | 32) <= 'z' &&
+    } while (len < sizeof text - 1 &&
              (((**program | 32) >= 'a' && (**program | 32) <= 'z') ||
               (**program >= '0' && **program <= '9') || **program == '#') &&
              **program < 0x80);
     text[len] = '\0';
-    if (text[0] == ' ' || tly_asm_accept(&a->r, text)) {
-        return TLY_OK;
-    }
-    return tly_asm_expected(&a->r, text[0] == ',' ? "a comma" : text, a->error);
+    return tly_asm_accept(&a->r, text) ? TLY_OK : tly_asm_expected(&a->r, text, a->error);
 }
 
 /* Registers stand alone: `t#1` and `t` are different things, and no word goes on behind them. */

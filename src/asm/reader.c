@@ -6,13 +6,16 @@
 #include "base/error.h"
 #include "base/text.h"
 
+/* Bit 0: part of a word; bit 1: a digit. */
+static const uint8_t classes[256] = {
+    ['0' ... '9'] = 3, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['_'] = 1, ['.'] = 1, ['$'] = 1};
+
 static int is_digit(char ch) {
-    return ch >= '0' && ch <= '9';
+    return (classes[(unsigned char)ch] & 2) != 0;
 }
 
 static int is_word(char ch) {
-    return is_digit(ch) || (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_' ||
-           ch == '.' || ch == '$';
+    return (classes[(unsigned char)ch] & 1) != 0;
 }
 
 char tly_asm_next(const tly_asm_reader *r) {
@@ -46,7 +49,7 @@ size_t tly_asm_word(tly_asm_reader *r, const char **out_word) {
         return 0;
     }
     start = r->at;
-    while (is_word(tly_asm_next(r))) {
+    while (r->at < r->len && is_word(r->text[r->at])) {
         r->at++;
     }
     *out_word = r->text + start;

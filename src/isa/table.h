@@ -12,6 +12,17 @@
 
 enum { TLY_ISA_SCALAR = 0, TLY_ISA_COMMAND = 1 };
 
+/* What a form is to a bundle. */
+enum {
+    TLY_BUNDLE_NONE,
+    TLY_BUNDLE_START,
+    TLY_BUNDLE_STOP,
+    TLY_BUNDLE_TILES,  /* B.IOT */
+    TLY_BUNDLE_SHARED, /* B.IOS */
+    TLY_BUNDLE_DATA,   /* B.DATR */
+    TLY_BUNDLE_HEADER  /* any other command that belongs behind a start */
+};
+
 /* Bits insn_lsb .. insn_lsb+width-1 of the word are bits value_lsb .. of the field. */
 typedef struct tly_isa_piece {
     uint8_t insn_lsb;
@@ -49,6 +60,8 @@ typedef struct tly_isa_form_row {
     uint8_t releases;
     uint8_t group;
     uint8_t handler;
+    uint8_t bundle; /* TLY_BUNDLE_* */
+    uint8_t tileop; /* operation that this start carries, plus one; 0: none, or chosen by fields */
     const char *reference;
     const char *memory;
     const char *syntax_text;

@@ -158,7 +158,7 @@ def outputs(root):
         "src/isa/words_table.h": isa_docs.words_table(every, words, tileops, tile_words, head,
                                                       c_string),
         "src/isa/forms.h": forms_header(every, ids),
-        "src/isa/forms_table.h": forms_table(every, ids, reserved),
+        "src/isa/forms_table.h": forms_table(every, ids, reserved, tileops),
         "src/isa/decode_table.h": decode_table(every),
         "src/isa/tileops_table.h": tileops_table(tileops, names),
         "src/isa/names_table.h": names_table(names),
@@ -180,7 +180,22 @@ def forms_header(forms, ids):
     return "".join(out)
 
 
-def forms_table(forms, ids, reserved):
+HEADERS = ("B.CATR", "B.IOR", "B.DIM", "C.B.DIMI", "B.FPATR")
+
+
+def bundle_role(form):
+    """What a form is to a bundle (isa/table.h)."""
+    if "BSTART" in form.mnemonic:
+        return "START"
+    if "BSTOP" in form.mnemonic:
+        return "STOP"
+    special = {"B.IOT": "TILES", "B.IOS": "SHARED", "B.DATR": "DATA"}
+    return special.get(form.mnemonic, "HEADER" if form.mnemonic in HEADERS else "NONE")
+
+
+def forms_table(forms, ids, reserved, tileops):
+    carriers = {row["carrier"]: number for number, row in enumerate(tileops)
+                if row["mode"] is None}
     out = [head(SOURCE)]
     mnemonics = mnemonic_order(forms)
     groups = sorted({form.group for form in forms})
@@ -232,6 +247,7 @@ def forms_table(forms, ids, reserved):
             f"{len(form.fields)}, {num_rules}, {form.bits}, "
             f"{'TLY_ISA_COMMAND' if form.surface == 'command' else 'TLY_ISA_SCALAR'}, "
             f"0x{form.releases:X}, {groups.index(form.group)}, {handlers.index(form.handler)}, "
+            f"TLY_BUNDLE_{bundle_role(form)}, {carriers.get(form.mnemonic, -1) + 1}, "
             f"{c_string(form.reference)}, {c_string(form.memory)}, "
             f"{c_string(form.syntax_text)}}},\n")
     out.append("};\n\n/* Forms of each mnemonic, in the order of tly_isa_mnemonics. */\n"
