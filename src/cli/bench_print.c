@@ -8,6 +8,7 @@
 #include "cli/bench_run.h"
 #include "cli/json.h"
 #include "cli/machine.h"
+#include "cli/text.h"
 
 void tly_bench_print_json(const tly_bench *bench, FILE *out) {
     tly_machine machine;
@@ -37,6 +38,8 @@ void tly_bench_print_json(const tly_bench *bench, FILE *out) {
     tly_json_end_object(&json);
     tly_json_finish(&json);
 }
+
+#define TABLE_WIDTH 100
 
 /* Four significant digits, without an exponent where that is readable. */
 static const char *figure(char *text, size_t capacity, double value) {
@@ -69,8 +72,6 @@ void tly_bench_print_table(const tly_bench *bench, FILE *out) {
                 figure(value, sizeof value, r->value),
                 figure(reference, sizeof reference, r->reference), r->of->unit,
                 r->value / r->reference, r->of->better, 100 * r->spread, r->runs);
-        if (r->note[0] != '\0') {
-            fprintf(out, "%-*s   %s\n", (int)width, "", r->note);
-        }
+        tly_text_wrap(out, 4, TABLE_WIDTH, r->note);
     }
 }

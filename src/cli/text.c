@@ -79,6 +79,30 @@ const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes) {
     return out;
 }
 
+void tly_text_wrap(FILE *out, size_t indent, size_t width, const char *text) {
+    size_t column = 0;
+    while (*text != '\0') {
+        size_t word = strcspn(text, " ");
+        if (column != 0 && column + 1 + word > width) {
+            fputc('\n', out);
+            column = 0;
+        }
+        if (column == 0) {
+            column = (size_t)fprintf(out, "%*s", (int)indent, "");
+        } else {
+            fputc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, word, out);
+        column += word;
+        text += word;
+        text += strspn(text, " ");
+    }
+    if (column != 0) {
+        fputc('\n', out);
+    }
+}
+
 const char *tly_text_s(uint64_t num) {
     return num == 1 ? "" : "s";
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Copies text for a terminal: control characters become "?", bytes that are no UTF-8 become \xNN,
  * and what does not fit is cut between characters. Returns `out`. */
@@ -16,6 +17,10 @@ uint32_t tly_text_distance(const char *a, const char *b);
 
 /* "1 tensor", "2 tensors": for `fprintf(out, "%llu tensor%s", num, tly_text_s(num))`. */
 const char *tly_text_s(uint64_t num);
+
+/* Prints text in lines of at most `width` bytes, broken at spaces, each behind `indent` spaces. A
+ * word that is too long stands alone. */
+void tly_text_wrap(FILE *out, size_t indent, size_t width, const char *text);
 
 /* "1.5 MiB": three significant digits and a binary unit. Returns `out`. */
 const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/text.h"
@@ -80,6 +81,26 @@ static void long_text_is_compared_by_its_head(void **state) {
     assert_int_equal(tly_text_distance(a, b), 0);
 }
 
+static void wrapped(const char *text, const char *wanted) {
+    char *got = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&got, &len);
+    assert_non_null(out);
+    tly_text_wrap(out, 2, 10, text);
+    fclose(out);
+    assert_string_equal(got, wanted);
+    free(got);
+}
+
+static void text_is_wrapped(void **state) {
+    (void)state;
+    wrapped("", "");
+    wrapped("one", "  one\n");
+    wrapped("one two", "  one two\n");
+    wrapped("one  two three", "  one two\n  three\n");
+    wrapped("a verylongword b", "  a\n  verylongword\n  b\n");
+}
+
 static void sizes_are_readable(void **state) {
     char out[32];
     (void)state;
@@ -99,6 +120,7 @@ int main(void) {
         cmocka_unit_test(distance_counts_edits_and_swaps),
         cmocka_unit_test(distance_agrees_with_the_recursion),
         cmocka_unit_test(long_text_is_compared_by_its_head),
+        cmocka_unit_test(text_is_wrapped),
         cmocka_unit_test(sizes_are_readable),
     };
     return cmocka_run_group_tests_name("cli/text", tests, NULL, NULL);

@@ -23,6 +23,7 @@ import report
 
 WANTED_KERNELS = 3
 MAX_ERROR = 1e-4
+TYPICAL_STEPS = 31      # until the kernels and matrices are known
 NAME_WIDTH = 40         # columns of the table on the terminal
 CANNOT = 4              # exit codes: this kernel does not take such a matrix
 WANTS_NO_PANEL = 6
@@ -212,7 +213,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
 
     started = time.monotonic()
-    steps = Steps(8)
+    steps = Steps(TYPICAL_STEPS)
     if not (args.build / "tilery").exists():
         print(f"demo: there is no {args.build / 'tilery'}; run `make` first", file=sys.stderr)
         return 1
