@@ -97,7 +97,8 @@ static tly_status find_format(tly_import *import, tly_error *error) {
                 strangers[i].what);
         }
     }
-    if ((len >= 9 && head[8] == '{') || ends_with(file->name, ".safetensors")) {
+    if ((len >= 9 && head[8] == '{') || ends_with(file->name, ".safetensors") ||
+        (tly_import_looks_like_index(import) && ends_with(file->name, ".index.json"))) {
         import->format = TLY_IMPORT_SAFETENSORS;
         return TLY_OK;
     }

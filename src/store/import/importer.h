@@ -66,11 +66,21 @@ struct tly_import {
 /* Readers of the formats: fill an import whose files[0] is open. */
 tly_status tly_import_read_onnx(tly_import *import, tly_error *error);
 tly_status tly_import_read_safetensors(tly_import *import, tly_error *error);
+tly_status tly_import_read_index(tly_import *import, tly_error *error);
 tly_status tly_import_read_gguf(tly_import *import, tly_error *error);
 tly_status tly_import_read_npy(tly_import *import, tly_error *error);
 
+/* Does this look like an index of safetensors shards? (JSON where a file has its length.) */
+int tly_import_looks_like_index(const tly_import *import);
+
 /* Does this look like ONNX? (No magic number: see onnx.c.) */
 int tly_import_looks_like_onnx(const tly_import *import);
+
+/* Finds or opens a file below the folder of files[0] (see tly_import_file_open_below): external
+ * data, a shard. Moves files[]. Errors: those, LIMIT ("num-files"), UNSUPPORTED (an import from
+ * memory). */
+tly_status tly_import_open_below(tly_import *import, const char *location, uint64_t offset,
+                                 uint32_t *out_file, tly_error *error);
 
 /* Makes room for one more element of an array of the import. */
 tly_status tly_import_reserve(tly_import *import, void **array, size_t num, size_t *cap,
@@ -110,9 +120,9 @@ tly_status tly_import_add_kv(tly_import *import, const tly_kv *kv, uint64_t offs
 tly_status tly_import_add_pair(tly_import *import, const char *key, const char *value,
                                uint64_t offset, tly_error *error);
 
-/* Ends reading: refuses metadata with one key twice (rule "duplicate-key"), and sorts by name. Where
- * several tensors have one name, all but the first become "name#2" and so on, those that may be
- * renamed last; two of one scope with `fixed_name` are refused (rule "duplicate-name"). */
+/* Ends reading: refuses metadata with one key twice (rule "duplicate-key"), and sorts by name.
+ * Where several tensors have one name, all but the first become "name#2" and so on, those that may
+ * be renamed last; two of one scope with `fixed_name` are refused (rule "duplicate-name"). */
 tly_status tly_import_finish(tly_import *import, tly_error *error);
 
 /* Sorts `order`, a permutation of 0 .. num-1, by `compare` (of two indices; never 0 for two

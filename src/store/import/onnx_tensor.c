@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TensorProto of ONNX: type, shape, and where its elements are. */
-#include <fcntl.h>
-#include <errno.h>
 #include <string.h>
 
 #include <tilery/tensor.h>
@@ -309,54 +307,14 @@ static tly_status read_place(tly_onnx *o, const declared *d, place *p) {
 /* Finds or opens a file of external data. */
 static tly_status open_external(tly_onnx *o, const place *p, uint32_t *out_file) {
     tly_import *import = o->import;
-    const char *name;
-    void *array;
     tly_status status;
     if (o->last_file != 0 && strcmp(import->files[o->last_file].name, p->location) == 0) {
         *out_file = o->last_file;
         return TLY_OK;
     }
-    for (size_t i = 1; i < import->num_files; i++) {
-        if (strcmp(import->files[i].name, p->location) == 0) {
-            *out_file = o->last_file = (uint32_t)i;
-            return TLY_OK;
-        }
-    }
-    if (import->folder == NULL) {
-        return tly_base_fail(o->error, TLY_UNSUPPORTED, p->location_offset, "external-folder",
-                             "the model is read from memory, so there is no folder for its "
-                             "external data");
-    }
-    if (import->num_files > import->options.num_files) {
-        return tly_base_fail(o->error, TLY_LIMIT, p->location_offset, "num-files",
-                             "the model has more than %u files of external data, the limit",
-                             import->options.num_files);
-    }
-    if (import->folder_fd < 0) {
-        import->folder_fd = open(import->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (import->folder_fd < 0) {
-            return tly_base_fail_errno(o->error, errno, "cannot open the folder %s",
-                                       import->folder);
-        }
-    }
-    status = tly_import_text(import, p->location, strlen(p->location), p->location_offset, &name,
-                             o->error);
-    array = import->files;
-    if (status == TLY_OK) {
-        status = tly_import_reserve(import, &array, import->num_files, &import->cap_files,
-                                    sizeof *import->files, o->error);
-        import->files = array;
-    }
-    if (status == TLY_OK) {
-        /* The window of the model looks at files[0], which may just have moved. */
-        o->window.file = &import->files[0];
-        status =
-            tly_import_file_open_below(&import->files[import->num_files], import->folder_fd, name,
-                                       import->options.follow_links, p->location_offset, o->error);
-    }
-    if (status == TLY_OK) {
-        *out_file = o->last_file = (uint32_t)import->num_files++;
-    }
+    status = tly_import_open_below(import, p->location, p->location_offset, out_file, o->error);
+    o->window.file = &import->files[0]; /* may just have moved */
+    o->last_file = status == TLY_OK ? *out_file : 0;
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "store/import/importer.h"
 #include "store/import/json.h"
+#include "store/import/shards.h"
 
 #define PREFIX_LEN 8
 
@@ -48,6 +49,7 @@ typedef struct reader {
     uint64_t data_len;
     span *spans;
     size_t num_spans, cap_spans;
+    uint32_t file; /* in import->files */
     int has_metadata;
 } reader;
 
@@ -205,6 +207,7 @@ static tly_status take_tensor(reader *r, const char *name, const declared *d) {
     tly_import_entry entry = {.name = name,
                               .offset = r->data_start + d->begin,
                               .extent = d->end - d->begin,
+                              .file = r->file,
                               .rank = d->rank,
                               .layout = TLY_LAYOUT_ROW_MAJOR,
                               .fixed_name = 1};
@@ -279,7 +282,7 @@ static tly_status read_metadata(reader *r) {
             status = tly_import_text(r->import, value.text, value.len, value.offset, &value_text,
                                      r->error);
         }
-        if (status == TLY_OK) {
+        if (status == TLY_OK && r->file <= 1) { /* all shards say the same; the first counts */
             status = tly_import_add_pair(r->import, key_text, value_text, key.offset, r->error);
         }
     }
@@ -402,8 +405,8 @@ static tly_status check_whole(reader *r) {
 }
 
 /* Length of the header, checked against the limit and the file before anything believes it. */
-static tly_status read_prefix(const tly_import *import, uint64_t *out_len, tly_error *error) {
-    const tly_import_file *file = &import->files[0];
+static tly_status read_prefix(const tly_import *import, const tly_import_file *file,
+                              uint64_t *out_len, tly_error *error) {
     uint8_t prefix[PREFIX_LEN];
     uint64_t len;
     tly_status status = tly_import_file_read(file, 0, prefix, sizeof prefix, error);
@@ -426,40 +429,59 @@ static tly_status read_prefix(const tly_import *import, uint64_t *out_len, tly_e
     return TLY_OK;
 }
 
-tly_status tly_import_read_safetensors(tly_import *import, tly_error *error) {
-    const tly_import_file *file = &import->files[0];
-    reader r = {.import = import, .error = error};
+/* Reads one file; the caller frees r->spans. */
+static tly_status read_file(reader *r) {
+    tly_import *import = r->import;
+    const tly_import_file *file = &import->files[r->file];
     uint64_t len = 0;
     uint8_t *header;
-    tly_status status = read_prefix(import, &len, error);
+    tly_status status = read_prefix(import, file, &len, r->error);
     if (status != TLY_OK) {
         return status;
     }
     if (len == 0) {
-        return tly_base_fail(error, TLY_MALFORMED, 0, "header-start", "the header is empty");
+        return tly_base_fail(r->error, TLY_MALFORMED, 0, "header-start", "the header is empty");
     }
     header = tly_base_alloc(import->context, (size_t)len, 1);
     if (header == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "no memory for the header");
+        return tly_base_fail(r->error, TLY_OUT_OF_MEMORY, 0, "", "no memory for the header");
     }
-    status = tly_import_file_read(file, PREFIX_LEN, header, len, error);
+    status = tly_import_file_read(file, PREFIX_LEN, header, len, r->error);
     if (status == TLY_OK && header[0] != '{') {
         char shown[16];
-        status = tly_base_fail(error, TLY_MALFORMED, PREFIX_LEN, "header-start",
+        status = tly_base_fail(r->error, TLY_MALFORMED, PREFIX_LEN, "header-start",
                                "the header begins with \"%s\", not with \"{\"",
                                tly_base_printable(shown, sizeof shown, header, 1));
     }
     if (status == TLY_OK) {
-        r.data_start = PREFIX_LEN + len;
-        r.data_len = file->len - r.data_start;
-        tly_import_json_init(&r.json, header, (size_t)len, PREFIX_LEN, import->options.json_depth,
-                             &import->arena, error);
-        status = read_entries(&r);
+        r->data_start = PREFIX_LEN + len;
+        r->data_len = file->len - r->data_start;
+        tly_import_json_init(&r->json, header, (size_t)len, PREFIX_LEN, import->options.json_depth,
+                             &import->arena, r->error);
+        status = read_entries(r);
     }
     if (status == TLY_OK) {
-        status = check_whole(&r);
+        status = check_whole(r);
+    }
+    tly_base_free(import->context, header, (size_t)len, 1);
+    return status;
+}
+
+tly_status tly_import_read_safetensors(tly_import *import, tly_error *error) {
+    reader r = {.import = import, .error = error};
+    tly_status status =
+        tly_import_looks_like_index(import) ? tly_import_read_index(import, error) : read_file(&r);
+    tly_base_free(import->context, r.spans, r.cap_spans * sizeof *r.spans, 16);
+    return status;
+}
+
+tly_status tly_import_read_shard(tly_import *import, uint32_t file, tly_import_shard_check check,
+                                 void *user, tly_error *error) {
+    reader r = {.import = import, .error = error, .file = file};
+    tly_status status = read_file(&r);
+    for (size_t i = 0; i < r.num_spans && status == TLY_OK; i++) {
+        status = check(user, r.spans[i].name, error);
     }
     tly_base_free(import->context, r.spans, r.cap_spans * sizeof *r.spans, 16);
-    tly_base_free(import->context, header, (size_t)len, 1);
     return status;
 }
