@@ -5,7 +5,7 @@ SETUP := bash tools/setup.sh
 .PHONY: all setup demo check proof bench fuzz exports install clean help
 
 all: setup $(BUILD)/build.ninja
-	@ninja -C $(BUILD) --quiet
+	@ninja -C $(BUILD) --quiet product
 	@test ! -x $(BUILD)/tilery || echo "built: $(BUILD)/tilery (try $(BUILD)/tilery --help)"
 
 setup:
