@@ -170,6 +170,12 @@ static tly_status add_wish(tly_layouts *layouts, const tly_context *context,
         return status;
     }
     status = tly_gemm_query(adapter, problem, &profile, error);
+    if (status == TLY_OK) {
+        /* Where the library has a packer of its own, the server shall prove that its packer agrees.
+         */
+        status = tly_gemm_probe(adapter, problem, &profile, error);
+        status = status == TLY_UNSUPPORTED ? TLY_OK : status;
+    }
     tly_gemm_close(adapter);
     return status == TLY_OK ? add(layouts, TLY_PANEL_LAYOUT_TAG, &profile, error) : status;
 }

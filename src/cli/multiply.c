@@ -136,6 +136,13 @@ static tly_status open_kernel(job *work, tly_error *error) {
         status = tly_gemm_query(work->adapter, &work->problem, &work->profile, error);
     }
     if (status == TLY_OK) {
+        /* Where the library has a packer of its own, the server shall prove that its packer agrees.
+         * The memory that this takes is not the product's. */
+        status = tly_gemm_probe(work->adapter, &work->problem, &work->profile, error);
+        status = status == TLY_UNSUPPORTED ? TLY_OK : status;
+        atomic_store(&work->counted.peak, atomic_load(&work->counted.now));
+    }
+    if (status == TLY_OK) {
         work->result->has_panel = 1;
         tly_panel_describe(&work->profile, work->result->profile, sizeof work->result->profile);
         status = prove_panel(work, error);

@@ -197,12 +197,11 @@ static void pack_a(const product *p, const uint8_t *a, uint64_t lda, uint64_t k,
     uint8_t *out = p->packed_a;
     for (uint64_t m = 0; m < p->problem.m; m += width) {
         const uint64_t rows = p->problem.m - m < width ? p->problem.m - m : width;
-        for (uint64_t i = 0; i < depth; i++, out += width * len) {
-            for (uint64_t r = 0; r < rows; r++) {
-                memcpy(out + r * len, a + ((m + r) * lda + k + i) * len, len);
-            }
-            memset(out + rows * len, 0, (width - rows) * len);
+        if (rows < width) {
+            memset(out, 0, depth * width * len);
         }
+        tly_gemm_copy((uint32_t)len, depth, rows, a + (m * lda + k) * len, 1, lda, out, width, 1);
+        out += depth * width * len;
     }
 }
 

@@ -73,3 +73,37 @@ uint64_t tly_gemm_form_stride(const tly_gemm_form *form, uint64_t k) {
     }
     return stride;
 }
+
+/* Elements of any type, moved as bits. */
+typedef uint8_t __attribute__((may_alias)) bits8;
+typedef uint16_t __attribute__((may_alias)) bits16;
+typedef uint32_t __attribute__((may_alias)) bits32;
+typedef uint64_t __attribute__((may_alias)) bits64;
+
+#define COPY(type)                                                                                 \
+    do {                                                                                           \
+        const type *from = in;                                                                     \
+        type *to = out;                                                                            \
+        for (uint64_t r = 0; r < rows; r++) {                                                      \
+            for (uint64_t c = 0; c < columns; c++) {                                               \
+                to[r * out_row + c * out_column] = from[r * in_row + c * in_column];               \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+void tly_gemm_copy(uint32_t len, uint64_t rows, uint64_t columns, const void *in, uint64_t in_row,
+                   uint64_t in_column, void *out, uint64_t out_row, uint64_t out_column) {
+    switch (len) {
+    case 1:
+        COPY(bits8);
+        break;
+    case 2:
+        COPY(bits16);
+        break;
+    case 4:
+        COPY(bits32);
+        break;
+    default:
+        COPY(bits64);
+    }
+}

@@ -28,6 +28,11 @@ void tly_gemm_form_profile(const tly_gemm_form *form, const tly_gemm_problem *pr
 /* 1 and the form if `profile` (a valid one) has it; else 0. */
 int tly_gemm_form_find(const tly_panel_profile *profile, tly_gemm_form *out_form);
 
+/* Copies rows x columns elements of `len` bytes (1, 2, 4 or 8): out[r * out_row + c * out_column] =
+ * in[r * in_row + c * in_column]. Steps in elements; both sides are aligned to elements. */
+void tly_gemm_copy(uint32_t len, uint64_t rows, uint64_t columns, const void *in, uint64_t in_row,
+                   uint64_t in_column, void *out, uint64_t out_row, uint64_t out_column);
+
 /* Elements from one panel to the next. Saturates at UINT64_MAX. */
 uint64_t tly_gemm_form_stride(const tly_gemm_form *form, uint64_t k);
 

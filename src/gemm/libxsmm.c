@@ -268,17 +268,6 @@ static tly_status xsmm_run(void *made, const void *a, uint64_t lda, const void *
     return TLY_OK;
 }
 
-/* A block of a B that is stored N x K, as [depth][width]. */
-static void transpose(const product *p, const uint8_t *b, uint64_t ldb, uint64_t columns,
-                      uint64_t depth) {
-    const uint64_t len = p->len, width = p->plain.width;
-    for (uint64_t n = 0; n < columns; n++) {
-        for (uint64_t k = 0; k < depth; k++) {
-            memcpy(p->block + (k * width + n) * len, b + (n * ldb + k) * len, len);
-        }
-    }
-}
-
 /* A plain K x N matrix is to the kernels one panel as wide as its rows. One stored N x K is
  * transposed block by block. */
 static tly_status xsmm_plain(void *made, const void *a, uint64_t lda, const void *b, uint64_t ldb,
@@ -298,7 +287,8 @@ static tly_status xsmm_plain(void *made, const void *a, uint64_t lda, const void
             const kernel use = p->plain.made[columns < width][left < PLAIN_K_BLOCK][k != 0];
             const uint8_t *block = (const uint8_t *)b + (nk ? n * ldb + k : k * ldb + n) * len;
             if (nk) {
-                transpose(p, block, ldb, columns, left < PLAIN_K_BLOCK ? left : PLAIN_K_BLOCK);
+                tly_gemm_copy(p->len, left < PLAIN_K_BLOCK ? left : PLAIN_K_BLOCK, columns, block,
+                              1, ldb, p->block, width, 1);
                 block = p->block;
             }
             call(p, use, block, p->packed_a + k * m * len, (uint8_t *)c + n * len);

@@ -159,16 +159,13 @@ static tly_status own_run(void *opened, const void *a, uint64_t lda, const void 
 static void fill_panel(const product *p, const uint8_t *b, uint64_t ldb, uint64_t n, uint64_t cols,
                        uint8_t *panel) {
     const tly_gemm_problem *problem = &p->problem;
-    const uint64_t k_step = (problem->stored_nk ? 1 : ldb) * p->b_len;
-    const uint64_t n_step = (problem->stored_nk ? ldb : 1) * p->b_len;
+    const uint64_t k_step = problem->stored_nk ? 1 : ldb, n_step = problem->stored_nk ? ldb : 1;
     const uint64_t width = p->plain_form.width, group = p->plain_form.group;
     memset(panel, 0, p->plain_stride * p->b_len);
-    for (uint64_t k = 0; k < problem->k; k++) {
-        const uint64_t row = k / group * group * width + k % group;
-        for (uint64_t i = 0; i < cols; i++) {
-            memcpy(panel + (row + i * group) * p->b_len, b + k * k_step + (n + i) * n_step,
-                   p->b_len);
-        }
+    for (uint64_t g = 0; g < group && g < problem->k; g++) { /* every group-th row of K */
+        tly_gemm_copy(p->b_len, (problem->k - g + group - 1) / group, cols,
+                      b + (g * k_step + n * n_step) * p->b_len, group * k_step, n_step,
+                      panel + g * p->b_len, group * width, group);
     }
 }
 
