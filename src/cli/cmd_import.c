@@ -88,29 +88,51 @@ static tly_status open_files(import_job *job, tly_error *error) {
     return TLY_OK;
 }
 
-/* Text beside the tensors is kept; where files disagree the first one counts. */
+typedef struct remark {
+    tly_kv kv;
+    uint64_t number; /* when it came */
+} remark;
+
+static int by_key(const void *a, const void *b) {
+    const remark *x = a, *y = b;
+    int order = strcmp(x->kv.key, y->kv.key);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+static size_t read_metadata(const import_job *job, remark *out) {
+    size_t num = 0;
+    for (uint32_t i = 0; i < job->cli->num_args; i++) {
+        for (uint64_t m = 0; m < tly_import_num_metadata(job->imports[i]); m++) {
+            tly_import_metadata(job->imports[i], m, &out[num].kv);
+            out[num].number = num;
+            num++;
+        }
+    }
+    return num;
+}
+
+/* What stands beside the tensors is kept, in the order of its keys; where files disagree the first
+ * one counts. Sorted, because a file may bring a million of them. */
 static tly_status gather_metadata(import_job *job, tly_error *error) {
-    size_t capacity = 0;
+    size_t capacity = 1, num;
+    remark *all;
     for (uint32_t i = 0; i < job->cli->num_args; i++) {
         capacity += (size_t)tly_import_num_metadata(job->imports[i]);
     }
-    job->kv = calloc(capacity + 1, sizeof *job->kv);
-    if (job->kv == NULL) {
+    all = calloc(capacity, sizeof *all);
+    job->kv = calloc(capacity, sizeof *job->kv);
+    if (all == NULL || job->kv == NULL) {
+        free(all);
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for metadata");
     }
-    for (uint32_t i = 0; i < job->cli->num_args; i++) {
-        for (uint64_t m = 0; m < tly_import_num_metadata(job->imports[i]); m++) {
-            tly_kv kv;
-            int known = 0;
-            tly_import_metadata(job->imports[i], m, &kv);
-            for (size_t k = 0; k < job->num_kv && !known; k++) {
-                known = strcmp(job->kv[k].key, kv.key) == 0;
-            }
-            if (!known) {
-                job->kv[job->num_kv++] = kv;
-            }
+    num = read_metadata(job, all);
+    qsort(all, num, sizeof *all, by_key);
+    for (size_t i = 0; i < num; i++) {
+        if (i == 0 || strcmp(all[i].kv.key, all[i - 1].kv.key) != 0) {
+            job->kv[job->num_kv++] = all[i].kv;
         }
     }
+    free(all);
     return TLY_OK;
 }
 

@@ -50,6 +50,21 @@ class Import(CommandTest):
                          [("safetensors", 3, []), ("npy", 1, [])])
         self.assertEqual(self.listed()["num"], 4)
 
+    def test_metadata_of_the_first_file_counts(self):
+        other = self.folder / "other.safetensors"
+        samples.safetensors(other, {"z": ("U8", (1,), b"x")}, {"format": "tf", "more": "yes"})
+        self.good("import", self.safe, other, "-o", self.out)
+        data = self.out.read_bytes()
+        self.assertIn(b"format\x01\x02\x00\x00\x00pt", data)
+        self.assertNotIn(b"\x02\x00\x00\x00tf", data)
+        self.assertIn(b"more\x01\x03\x00\x00\x00yes", data)
+
+    def test_much_metadata_takes_no_long_time(self):
+        many = {f"key{i}": "v" for i in range(100000)}
+        samples.safetensors(self.safe, {"a": ("U8", (1,), b"x")}, many)
+        self.good("import", self.safe, "-o", self.out, timeout=20)
+        self.assertEqual(self.listed()["num"], 1)
+
     def test_what_can_be_imported_can_be_listed(self):
         listed = self.listed(self.safe)
         self.assertEqual(listed["format"], "safetensors")
