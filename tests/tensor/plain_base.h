@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second decoder of descriptors, written from the format's text and without any code of the
- * first: slow, obvious, one byte at a time. It says what a descriptor means, or which rule it
- * breaks. */
+/* Ground of the second decoder (plain.h): numbers out of bytes, and stopping at a broken rule. */
 #ifndef TLY_TESTS_TENSOR_PLAIN_BASE_H
 #define TLY_TESTS_TENSOR_PLAIN_BASE_H
 
