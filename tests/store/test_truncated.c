@@ -296,6 +296,28 @@ static void touch_under_a_host_handler(const scratch *dir) {
     touch_without_a_guard(dir);
 }
 
+static struct sigaction below;
+
+/* A handler that passes everything on to the one that it found: ours. */
+static void chaining_handler(int number, siginfo_t *info, void *machine) {
+    below.sa_sigaction(number, info, machine);
+}
+
+static void touch_under_a_chain_that_is_a_ring(const scratch *dir) {
+    struct sigaction action = {.sa_sigaction = chaining_handler, .sa_flags = SA_SIGINFO};
+    tly_store *store;
+    tly_store_guard guard;
+    uint64_t offset;
+    alarm(20); /* another signal than the one that is awaited */
+    store = open_big(dir, &offset);
+    tly_store_guard_begin(store, &guard);
+    tly_store_guard_end(&guard, NULL);
+    sigaction(SIGBUS, &action, &below);
+    tly_store_guard_begin(store, &guard); /* ours again, and the host's passes back to it */
+    tly_store_guard_end(&guard, NULL);
+    touch_a_hole_of_our_own(dir);
+}
+
 static void receive_a_sent_signal(const scratch *dir) {
     tly_store *store;
     tly_store_guard guard;
@@ -314,6 +336,7 @@ static void other_faults_go_to_whom_they_went_before(void **state) {
     assert_int_equal(AFTER(touch_a_foreign_hole_inside_a_guard), -SIGBUS);
     assert_int_equal(AFTER(receive_a_sent_signal), -SIGBUS);
     assert_int_equal(AFTER(touch_under_a_host_handler), 42);
+    assert_int_equal(AFTER(touch_under_a_chain_that_is_a_ring), -SIGBUS);
 #undef AFTER
     scratch_remove(&dir);
 }
