@@ -11,11 +11,6 @@
 #include "isa/table.h"
 #include "isa/words.h"
 
-static uint64_t environment(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text != NULL ? strtoull(text, NULL, 0) : otherwise;
-}
-
 static void round_trip(const tly_isa_insn *insn, uint64_t address, tly_isa_release release) {
     char text[TLY_ASM_MAX_TEXT], again[TLY_ASM_MAX_TEXT];
     tly_isa_insn back;
@@ -36,8 +31,8 @@ static void round_trip(const tly_isa_insn *insn, uint64_t address, tly_isa_relea
 }
 
 static void every_form_round_trips(void **state) {
-    check_rng rng = {environment("TILERY_SEED", 3)};
-    uint64_t fillings = environment("TILERY_ISA_FILLINGS", 60);
+    check_rng rng = {check_seed(3)};
+    uint64_t fillings = check_rounds(60);
     (void)state;
     for (uint32_t number = 0; number < tly_isa_num_forms(); number++) {
         const tly_isa_form_row *form = tly_isa_form_at(number);
@@ -238,7 +233,7 @@ static void targets_carry_their_symbol(void **state) {
 static void random_text_is_survived(void **state) {
     static const char letters[] =
         "addi.bstr BSTART.TEPL,->[]<>#0123456789xXtumnSa'\\()+-*/%&|^~ \t";
-    check_rng rng = {environment("TILERY_SEED", 4)};
+    check_rng rng = {check_seed(4)};
     (void)state;
     for (int i = 0; i < 20000; i++) {
         size_t len = check_below(&rng, 40);

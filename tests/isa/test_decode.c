@@ -2,66 +2,9 @@
 /* The decoder against a plain scan of all forms, the encoder against the decoder. */
 #include "check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "isa/decode.h"
-
-/* Which form owns a word, the slow way: every form of the release, command forms before scalar
- * ones, more fixed bits first. Returns -1 if none; `out_legal` says whether its field rules hold.
- */
-static int32_t scan(uint64_t word, uint32_t bits, tly_isa_release release, int *out_legal) {
-    int32_t best = -1;
-    int best_rank = -1;
-    *out_legal = 0;
-    for (uint32_t i = 0; i < tly_isa_num_forms(); i++) {
-        const tly_isa_form_row *form = tly_isa_form_at(i);
-        int rank = (form->surface == TLY_ISA_COMMAND ? 100 : 0) + __builtin_popcountll(form->mask);
-        if (form->bits == bits && (form->releases >> release & 1) != 0 &&
-            (word & form->mask) == form->match && rank > best_rank) {
-            best = (int32_t)i;
-            best_rank = rank;
-        }
-    }
-    if (best >= 0) {
-        const tly_isa_form_row *form = tly_isa_form_at((uint32_t)best);
-        const tly_isa_rule *rules = tly_isa_rules_of(form);
-        *out_legal = 1;
-        for (uint32_t i = 0; i < form->num_rules; i++) {
-            uint64_t value = word >> rules[i].insn_lsb & ((UINT64_C(1) << rules[i].width) - 1);
-            *out_legal &= (int)(rules[i].allowed >> value & 1);
-        }
-    }
-    return best;
-}
-
-static void compare(uint64_t word, uint32_t len, tly_isa_release release) {
-    int legal;
-    tly_isa_insn insn;
-    tly_error error;
-    int32_t wanted = scan(word, len * 8, release, &legal);
-    tly_status status = tly_isa_decode(word, len, release, &insn, &error);
-    if (wanted < 0 || !legal) {
-        if (status != TLY_MALFORMED) {
-            fail_msg("0x%llX decodes as %s", (unsigned long long)word,
-                     tly_isa_mnemonic_of(insn.form));
-        }
-        assert_true(error.message[0] != '\0');
-        return;
-    }
-    if (status != TLY_OK || insn.form != wanted) {
-        fail_msg("0x%llX: wanted %s: %s", (unsigned long long)word,
-                 tly_isa_mnemonic_of((uint32_t)wanted), error.message);
-    }
-    uint64_t again;
-    CHECK_OK(tly_isa_encode(insn.form, insn.fields, &again, &error), &error);
-    assert_true(again == word);
-}
-
-static uint64_t environment(const char *name, uint64_t otherwise) {
-    const char *text = getenv(name);
-    return text != NULL ? strtoull(text, NULL, 0) : otherwise;
-}
+#include "isa/scan.h"
 
 static void every_halfword(void **state) {
     (void)state;
@@ -72,30 +15,10 @@ static void every_halfword(void **state) {
     }
 }
 
-static void random_words(void **state) {
-    check_rng rng = {environment("TILERY_SEED", 1)};
-    uint64_t count = environment("TILERY_ISA_WORDS", 60000);
-    (void)state;
-    for (uint64_t i = 0; i < count; i++) {
-        uint32_t len = 4 + 2 * (uint32_t)check_below(&rng, 3);
-        uint64_t word = check_random(&rng) >> (64 - 8 * len);
-        if (i % 4 != 0) { /* most random words are illegal: start from a form */
-            const tly_isa_form_row *form =
-                tly_isa_form_at((uint32_t)check_below(&rng, tly_isa_num_forms()));
-            len = form->bits / 8;
-            word = (check_random(&rng) >> (64 - 8 * len) & ~form->mask) | form->match;
-            if (check_below(&rng, 8) == 0) {
-                word ^= UINT64_C(1) << check_below(&rng, form->bits);
-            }
-        }
-        compare(word, len, (tly_isa_release)check_below(&rng, TLY_ISA_NUM_RELEASES));
-    }
-}
-
 /* Every form with every field at its corners, and with random fillings. */
 static void every_form_encodes_and_decodes(void **state) {
-    check_rng rng = {environment("TILERY_SEED", 2)};
-    uint64_t fillings = environment("TILERY_ISA_FILLINGS", 40);
+    check_rng rng = {check_seed(2)};
+    uint64_t fillings = check_rounds(40);
     (void)state;
     for (uint32_t number = 0; number < tly_isa_num_forms(); number++) {
         const tly_isa_form_row *form = tly_isa_form_at(number);
@@ -213,7 +136,6 @@ static void tile_operations_are_found_by_selector(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_halfword),
-        cmocka_unit_test(random_words),
         cmocka_unit_test(every_form_encodes_and_decodes),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(length_comes_from_the_first_halfwords),

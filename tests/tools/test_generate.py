@@ -73,7 +73,7 @@ class Generate(unittest.TestCase):
                 code, text = generate(self.root)
                 table.write_text(good)
                 self.assertEqual(code, 1, text)
-                self.assertIn(".toml: ", text)
+                self.assertRegex(text, r"\.(toml|isa): ")
                 self.assertIn(change["says"], text)
                 self.assertNotIn("Traceback", text)
 

@@ -406,6 +406,11 @@ def names_table(names):
 
     out.append("static const char *const tly_isa_registers[24] = {\n    ")
     out.append(", ".join(c_string(name) for name in names["registers"]) + ",\n};\n\n")
+    by_code = {}
+    for name, (code, _) in names["dtypes"].items():
+        require(code not in by_code, "isa/names.toml", name,
+                f"and {by_code.get(code)} have the same code {code}")
+        by_code[code] = name
     codes("tly_isa_dtype_names", [(n, v[0]) for n, v in names["dtypes"].items()])
     out.append("static const uint8_t tly_isa_dtype_bits_of[32] = {\n")
     out.extend(f"    [{v[0]}] = {v[1]},\n" for v in names["dtypes"].values())
