@@ -105,6 +105,7 @@ static tly_status unknown_group(const char *name, tly_error *error) {
 static tly_status run_group(tly_bench *bench, const tly_bench_group *group, const char *filter,
                             uint32_t *num_run, tly_error *error) {
     tly_status status = TLY_OK;
+    bench->processor_time = group->one_thread == TLY_BENCH_PROCESSOR_TIME;
     if (group->one_thread) {
         tly_bench_pin();
     }

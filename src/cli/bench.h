@@ -45,12 +45,18 @@ struct tly_bench_case {
     tly_status (*run)(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 };
 
+/* The process is bound to one processor while the group runs. */
+#define TLY_BENCH_PINNED 1
+/* The same, and samples are processor time of all threads of the process instead of wall time: for
+ * work that neither waits nor sleeps. */
+#define TLY_BENCH_PROCESSOR_TIME 2
+
 typedef struct tly_bench_group {
     const char *name;
     const char *summary;
     const tly_bench_case *cases;
     uint32_t num_cases;
-    uint32_t one_thread; /* 1: the process is pinned to one processor while the group runs */
+    uint32_t one_thread; /* TLY_BENCH_PINNED, TLY_BENCH_PROCESSOR_TIME or 0 */
 } tly_bench_group;
 
 /* Every group, NULL at the end (bench_groups.c). */

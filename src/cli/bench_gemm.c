@@ -373,4 +373,4 @@ static const tly_bench_case cases[] = {
 };
 
 const tly_bench_group tly_bench_gemm = {"gemm", "products on packed weights", cases,
-                                        sizeof cases / sizeof cases[0], 1};
+                                        sizeof cases / sizeof cases[0], TLY_BENCH_PROCESSOR_TIME};

@@ -12,10 +12,14 @@
 #define CALIBRATION_CALLS 3
 #define MAX_RUNS          1001
 
-double tly_bench_now(void) {
+static double seconds_on(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double tly_bench_now(void) {
+    return seconds_on(CLOCK_MONOTONIC);
 }
 
 void tly_bench_keep(const void *memory) {
@@ -48,27 +52,27 @@ void tly_bench_summarise(double *samples, uint32_t num, tly_bench_times *out_tim
 }
 
 /* One sample: `calls` calls, the mean of their times. */
-static tly_status sample(const tly_bench_side *side, uint32_t calls, uint64_t *turn,
-                         double *out_seconds, tly_error *error) {
-    double start = tly_bench_now();
+static tly_status sample(clockid_t clock, const tly_bench_side *side, uint32_t calls,
+                         uint64_t *turn, double *out_seconds, tly_error *error) {
+    double start = seconds_on(clock);
     for (uint32_t i = 0; i < calls; i++) {
         tly_status status = side->run(side->user, (*turn)++, error);
         if (status != TLY_OK) {
             return status;
         }
     }
-    *out_seconds = (tly_bench_now() - start) / calls;
+    *out_seconds = (seconds_on(clock) - start) / calls;
     return TLY_OK;
 }
 
 /* Warms up, and finds how many calls make a sample: by the best of a few, because one may be
  * interrupted. */
-static tly_status calls_per_sample(const tly_bench_side *side, uint64_t *turn, uint32_t *out_calls,
-                                   tly_error *error) {
+static tly_status calls_per_sample(clockid_t clock, const tly_bench_side *side, uint64_t *turn,
+                                   uint32_t *out_calls, tly_error *error) {
     double once = 0, best = INFINITY;
-    tly_status status = sample(side, 1, turn, &once, error);
+    tly_status status = sample(clock, side, 1, turn, &once, error);
     for (int i = 0; i < CALIBRATION_CALLS && status == TLY_OK; i++) {
-        status = sample(side, 1, turn, &once, error);
+        status = sample(clock, side, 1, turn, &once, error);
         best = fmin(best, once);
     }
     *out_calls = best >= SAMPLE_SECONDS ? 1 : (uint32_t)ceil(SAMPLE_SECONDS / (best + 1e-9));
@@ -77,6 +81,7 @@ static tly_status calls_per_sample(const tly_bench_side *side, uint64_t *turn, u
 
 tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint32_t num_sides,
                              tly_bench_times *out_times, tly_error *error) {
+    const clockid_t clock = bench->processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
     uint32_t runs = bench->runs, calls[TLY_BENCH_MAX_SIDES];
     uint64_t turns[TLY_BENCH_MAX_SIDES] = {0};
     double *samples;
@@ -92,12 +97,13 @@ tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for samples");
     }
     for (uint32_t s = 0; s < num_sides && status == TLY_OK; s++) {
-        status = calls_per_sample(&sides[s], &turns[s], &calls[s], error);
+        status = calls_per_sample(clock, &sides[s], &turns[s], &calls[s], error);
     }
     for (uint32_t round = 0; round < runs && status == TLY_OK; round++) {
         for (uint32_t i = 0; i < num_sides && status == TLY_OK; i++) {
             uint32_t s = round % 2 == 0 ? i : num_sides - 1 - i;
-            status = sample(&sides[s], calls[s], &turns[s], &samples[s * runs + round], error);
+            status =
+                sample(clock, &sides[s], calls[s], &turns[s], &samples[s * runs + round], error);
         }
         tly_bench_tick(bench, round + 1, runs);
     }

@@ -18,6 +18,7 @@ typedef struct tly_bench_result {
 struct tly_bench {
     const tly_context *context;
     uint32_t runs;
+    uint32_t processor_time; /* as the group that runs says */
     FILE *progress;
     const char *current; /* name of the case that runs */
     tly_bench_result *results;
