@@ -99,7 +99,8 @@ static void fill_table(tly_pack_plan *plan, const pack_form *form, const pack_ch
         int64_t offset = 0;
         for (uint32_t t = 0; t < choice->num_tile; t++) {
             const pack_loop *loop = &form->loops[choice->tile[t]];
-            offset += (int64_t)(rest % loop->count) * loop->src_stride;
+            /* Beyond the shape it may wrap: such a tile is never gathered. */
+            offset = (int64_t)((uint64_t)offset + rest % loop->count * (uint64_t)loop->src_stride);
             rest /= loop->count;
         }
         plan->table[i] = offset;
@@ -223,7 +224,9 @@ tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst, co
     if (work == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a plan");
     }
-    if (pack_form_make(dst, src, size, &work->form) != TLY_OK) {
+    memset(&work->form, 0, sizeof work->form);
+    /* A destination without places gives a plan that does nothing, however wild its other loops. */
+    if (!tly_layout_is_empty(dst) && pack_form_make(dst, src, size, &work->form) != TLY_OK) {
         tly_base_free(context, work, sizeof *work, 64);
         return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "pack-overflow",
                              "the loops of the destination count beyond 64 bits");

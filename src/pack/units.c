@@ -57,7 +57,7 @@ static uint64_t divisor_at_most(uint64_t value, uint64_t limit) {
 void pack_cut_units(tly_pack_plan *plan, const tly_nest *dst, const pack_choice *choice) {
     uint32_t n = 0, last;
     uint64_t len, turns;
-    int dense = is_dense(dst);
+    int dense = plan->dst_len > 0 && is_dense(dst);
     plan->has_gaps = !dense && plan->dst_len > 0;
     plan->num_unit_loops = 0;
     plan->total_turns = plan->unit_turns = 1;
