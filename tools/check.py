@@ -22,6 +22,7 @@ STEPS = {
     "licences": tree.licences,
     "lengths": tree.lengths,
     "links": tree.links,
+    "pages": tree.pages,
     "format": tree.formatting,
     "layers": layers.layers,
     "scripts": tree.python_compiles,
