@@ -50,28 +50,29 @@ def generated(house):
 
 
 def pages(house):
-    """Each folder of src/ has a page in docs/internals/, and the index links each page."""
+    """Each folder of src/ has a page in docs/internals/, and the indexes link each page."""
     report = Report()
+    problems = []
     index = house.root / "docs/internals/README.md"
     linked = index.read_text() if index.is_file() else ""
     for folder in sorted(p for p in (house.root / "src").iterdir() if p.is_dir()):
-        if folder.name == "product" or not any(folder.rglob("*.c")):
-            continue
         page = f"{folder.name}.md"
-        report.check((house.root / "docs/internals" / page).is_file(),
-                     f"src/{folder.name}: docs/internals/{page} is missing: what the folder is for, "
-                     "the idea, how to change it, what not to do")
+        if any(folder.rglob("*.c")) and not (house.root / "docs/internals" / page).is_file():
+            problems.append(f"src/{folder.name}: docs/internals/{page} is missing: what the folder is "
+                            "for, the idea, how to change it, what not to do")
     for page in sorted((house.root / "docs/internals").glob("*.md")):
-        report.check(page.name == "README.md" or f"({page.name})" in linked,
-                     f"docs/internals/README.md has no link to {page.name}")
+        if page.name != "README.md" and f"({page.name})" not in linked:
+            problems.append(f"docs/internals/README.md has no link to {page.name}")
     decisions = house.root / "docs/adr/README.md"
     linked = decisions.read_text() if decisions.is_file() else ""
     numbers = {}
     for page in sorted((house.root / "docs/adr").glob("[0-9]*.md")):
-        report.check(f"({page.name})" in linked, f"docs/adr/README.md has no link to {page.name}")
-        report.check(page.name[:4] not in numbers,
-                     f"docs/adr: {page.name} and {numbers.get(page.name[:4])} have one number")
+        if f"({page.name})" not in linked:
+            problems.append(f"docs/adr/README.md has no link to {page.name}")
+        if page.name[:4] in numbers:
+            problems.append(f"docs/adr: {page.name} and {numbers[page.name[:4]]} have one number")
         numbers[page.name[:4]] = page.name
+    report.rule(problems)
     return report
 
 
