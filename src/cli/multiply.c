@@ -312,7 +312,7 @@ static tly_status check(job *work, tly_error *error) {
 }
 
 static tly_status take_times(job *work, tly_error *error) {
-    tly_bench bench = {.context = work->context, .runs = work->options->runs};
+    tly_bench bench = {.context = work->context, .runs = work->options->runs, .processor_time = 1};
     tly_bench_side sides[2];
     tly_bench_times times[2];
     tly_multiply_result *result = work->result;

@@ -56,8 +56,8 @@ def time_chart(results, plain_only, m):
     of = f"{num} matrices" if num > 1 else "one matrix"
     return figure(f"Time per call, {shape(results[0])} (N × K), M = {m}",
                   grouped_bars([PANEL, PLAIN], groups, f"{unit} per call; shorter is better"),
-                  f"Medians of {results[0]['times']['runs']} samples of each side, interleaved, on one "
-                  f"thread; {of}. The same weights in every call, so small ones stay in the cache.")
+                  f"Medians of {results[0]['times']['runs']} samples of each side, interleaved, processor "
+                  f"time on one processor; {of}. The same weights in every call, so small ones stay in the cache.")
 
 
 def copy_chart(results, compared):

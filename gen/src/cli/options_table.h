@@ -354,7 +354,7 @@ const tly_cli_command tly_cli_commands[] = {
     "it, straight from the fetched buffer, which is write-protected meanwhile. Then\n"
     "the matrix is fetched plain, the product is compared with one in double\n"
     "precision, and a call on the panel is timed against the library's own call on\n"
-    "the plain matrix, on one thread, interleaved.\n"
+    "the plain matrix, interleaved, on one processor, in processor time.\n"
     "\n"
     "A kernel that wants no panel for this product ends with exit code 6, a product\n"
     "that is off by more than 1e-4 of its largest value with 1.\n"
