@@ -41,8 +41,8 @@ static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
            ((uint32_t)(word >> node->shift_b & node->mask_b) << node->width_a);
 }
 
-/* Two look-ups lead to a form or to a list of forms (0x8000 + number). Every word takes the same
- * steps, so that a mix of words leaves nothing to mispredict. */
+/* Two look-ups lead to a form or to a list of forms. Every word takes the same steps, so that a mix
+ * of words leaves nothing to mispredict. */
 static inline uint32_t child_of(uint64_t word, uint32_t len) {
     const tly_isa_node *node =
         &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len / 2 - 1])]];
@@ -55,9 +55,10 @@ static int32_t find(uint64_t word, uint32_t len, uint32_t releases) {
     uint16_t single = (uint16_t)child;
     const uint16_t *forms = &single;
     uint32_t count = 1;
-    if ((child & 0x8000) != 0) {
-        forms = &tly_isa_leaf_forms[tly_isa_leaves[child & 0x7FFF].first];
-        count = tly_isa_leaves[child & 0x7FFF].count;
+    if (child >= tly_isa_num_forms()) {
+        const tly_isa_leaf *leaf = &tly_isa_leaves[child - tly_isa_num_forms()];
+        forms = &tly_isa_leaf_forms[leaf->first];
+        count = leaf->count;
     }
     for (uint32_t i = 0; i < count; i++) {
         const tly_isa_form_row *form = tly_isa_form_at(forms[i]);
@@ -123,13 +124,9 @@ static tly_status refuse(uint64_t word, uint32_t len, tly_isa_release release, t
                          tly_isa_release_name(release));
 }
 
-static inline uint64_t check_holds(uint64_t word, const tly_isa_check *check) {
-    return check->allowed >> (word >> check->shift & check->mask) & 1;
-}
-
 /* A word that the quick way does not settle: refused, or with many fields or rules. */
-static tly_status decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
-                                tly_isa_insn *out_insn, tly_error *error) {
+tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
+                                 tly_isa_insn *out_insn, tly_error *error) {
     int32_t found = find(word, len, 1u << release);
     const tly_isa_form_row *form;
     const tly_isa_rule *broken;
@@ -148,45 +145,48 @@ static tly_status decode_slowly(uint64_t word, uint32_t len, tly_isa_release rel
     return TLY_OK;
 }
 
-tly_status tly_isa_decode(uint64_t word, uint32_t len, tly_isa_release release,
-                          tly_isa_insn *out_insn, tly_error *error) {
-    const tly_isa_quick *quick;
-    uint32_t child;
-    uint64_t good;
-
-    if (len - 2 > 6 || (len & 1) != 0 || (uint32_t)release >= TLY_ISA_NUM_RELEASES ||
-        (len != 8 && word >> len * 8 != 0)) {
-        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "isa-argument",
-                             "a word of %u bytes cannot be decoded", len);
+tly_status tly_isa_decode_portable(uint64_t word, uint32_t len, tly_isa_release release,
+                                   tly_isa_insn *out_insn, tly_error *error) {
+    const tly_isa_quick *quick = &tly_isa_quicks[child_of(word, len)];
+    if (!tly_isa_fits(word, quick, (uint32_t)release)) {
+        return tly_isa_decode_slowly(word, len, release, out_insn, error);
     }
-    child = child_of(word, len);
-    quick = &tly_isa_quicks[(child & 0x8000) != 0 ? 0 : child];
-    good = (uint64_t)((word & quick->mask) == quick->match) & (uint64_t)(child >> 15 ^ 1) &
-           (quick->releases >> release) & check_holds(word, &quick->checks[0]) &
-           check_holds(word, &quick->checks[1]);
-    if (!good) {
-        return decode_slowly(word, len, release, out_insn, error);
-    }
-    out_insn->word = word;
-    out_insn->form = quick->form;
-    out_insn->len = (uint8_t)len;
-    out_insn->num_fields = quick->num_fields;
-    out_insn->reserved = 0;
+    tly_isa_put_head(word, quick, out_insn);
     for (int i = 0; i < TLY_ISA_NUM_SLOTS; i++) {
         out_insn->fields[i] = (int64_t)(word >> quick->field_shifts[i] & quick->field_masks[i]);
     }
-    for (int i = TLY_ISA_NUM_SLOTS; i < TLY_ISA_MAX_FIELDS; i++) {
-        out_insn->fields[i] = 0;
-    }
-    for (int i = 0; i < TLY_ISA_NUM_EXTRAS; i++) {
-        const tly_isa_extra *extra = &quick->extras[i];
-        out_insn->fields[extra->field] |=
-            (int64_t)((word >> extra->right & extra->mask) << extra->left);
-    }
-    out_insn->fields[quick->signed_field] =
-        (int64_t)((uint64_t)out_insn->fields[quick->signed_field] << quick->extend) >>
-        quick->extend;
+    tly_isa_put_special(word, quick, out_insn);
     return TLY_OK;
+}
+
+static tly_status refuse_arguments(uint32_t len, tly_error *error) {
+    return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "isa-argument",
+                         "a word of %u bytes cannot be decoded", len);
+}
+
+/* PEXT runs in microcode, slower than what it replaces, on AMD's processors before family 19h. */
+int tly_isa_has_avx2(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
+           !__builtin_cpu_is("amdfam17h") && !__builtin_cpu_is("bdver4");
+#else
+    return 0;
+#endif
+}
+
+tly_status tly_isa_decode(uint64_t word, uint32_t len, tly_isa_release release,
+                          tly_isa_insn *out_insn, tly_error *error) {
+    /* lengths are 2, 4, 6 and 8, and the bits above are clear */
+    if (((len - 2) & ~6u) != 0 || (uint32_t)release >= TLY_ISA_NUM_RELEASES ||
+        word >> (len * 8 - 1) >> 1 != 0) {
+        return refuse_arguments(len, error);
+    }
+#if defined(__x86_64__)
+    if (tly_isa_has_avx2()) {
+        return tly_isa_decode_avx2(word, len, release, out_insn, error);
+    }
+#endif
+    return tly_isa_decode_portable(word, len, release, out_insn, error);
 }
 
 tly_status tly_isa_decode_bytes(const void *bytes, size_t available, tly_isa_release release,

@@ -3,6 +3,8 @@
 #ifndef TLY_TESTS_ISA_SCAN_H
 #define TLY_TESTS_ISA_SCAN_H
 
+#include <string.h>
+
 #include "check.h"
 
 #include "isa/decode.h"
@@ -35,6 +37,29 @@ static inline int32_t scan(uint64_t word, uint32_t bits, tly_isa_release release
     return best;
 }
 
+/* Every implementation gives the same bytes for a legal word; `wanted` is what this machine's best
+ * one gave. */
+static inline void compare_ways(const tly_isa_insn *wanted, tly_isa_release release) {
+    static tly_status (*const ways[])(uint64_t word, uint32_t len, tly_isa_release,
+                                      tly_isa_insn * out_insn, tly_error *) = {
+        tly_isa_decode_slowly,
+        tly_isa_decode_portable,
+#if defined(__x86_64__)
+        tly_isa_decode_avx2,
+#endif
+    };
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        tly_isa_insn insn;
+        tly_error error;
+        if (i == 2 && !tly_isa_has_avx2()) {
+            continue;
+        }
+        memset(&insn, 0xA5, sizeof insn);
+        CHECK_OK(ways[i](wanted->word, wanted->len, release, &insn, &error), &error);
+        assert_memory_equal(&insn, wanted, sizeof insn);
+    }
+}
+
 /* Decoder and scan agree on a word, and what is legal encodes back to it. */
 static inline void compare(uint64_t word, uint32_t len, tly_isa_release release) {
     int legal;
@@ -54,6 +79,7 @@ static inline void compare(uint64_t word, uint32_t len, tly_isa_release release)
         fail_msg("0x%llX: wanted %s: %s", (unsigned long long)word,
                  tly_isa_mnemonic_of((uint32_t)wanted), error.message);
     }
+    compare_ways(&insn, release);
     uint64_t again;
     CHECK_OK(tly_isa_encode(insn.form, insn.fields, &again, &error), &error);
     assert_true(again == word);

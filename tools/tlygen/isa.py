@@ -47,6 +47,7 @@ class Index:
     # bits: (first run: shift, width), (second run: shift, width)
     ROOTS = {16: ((0, 6), (11, 5)), 32: ((0, 7), (12, 3)), 48: ((16, 7), (28, 3)), 64: ((0, 7), (7, 3))}
     MAX_BITS = 6
+    MAX_OPEN = 4  # bits of a run that a form may leave open
 
     def __init__(self):
         self.buckets = []   # node numbers
@@ -60,44 +61,61 @@ class Index:
         (shift_a, width_a), (shift_b, width_b) = runs
         return word >> shift_a & (1 << width_a) - 1 | (word >> shift_b & (1 << width_b) - 1) << width_a
 
+    @classmethod
+    def split(cls, candidates, runs):
+        """The candidates of each value of the two runs; one that leaves bits of them open is in several."""
+        span = sum(((1 << width) - 1) << shift for shift, width in runs)
+        out = {}
+        for c in candidates:
+            free = span & ~c[0]
+            sub = free
+            while True:
+                out.setdefault(cls.key(c[1] & span | sub, runs), []).append(c)
+                if sub == 0:
+                    break
+                sub = (sub - 1) & free
+        return out
+
     def best_run(self, candidates, bits, other):
-        """The run, fixed in every candidate, that together with `other` separates most of them."""
-        fixed = (1 << bits) - 1
-        for mask, _, _, _ in candidates:
-            fixed &= mask
+        """The run that together with `other` leaves most of the newest release's candidates alone: each
+        counts with the part of its words that the look-up settles. Of equal ones the shortest."""
+        other_bits = ((1 << other[1]) - 1) << other[0]
         best = (0, 0, 0)
         for width in range(1, self.MAX_BITS + 1):
-            span = (1 << width) - 1
             for shift in range(0, bits - width + 1):
-                if fixed >> shift & span == span:
-                    distinct = len({self.key(c[1], (other, (shift, width))) for c in candidates})
-                    best = max(best, (distinct, -width, -shift))
+                run = ((1 << width) - 1) << shift
+                if run & other_bits or any((run & ~mask).bit_count() > self.MAX_OPEN
+                                           for mask, _, _, _ in candidates):
+                    continue
+                alone = 0
+                for own in self.split(candidates, (other, (shift, width))).values():
+                    newest = [c for c in own if c[3] >> 3] or own
+                    if len(newest) == 1:
+                        part = 2.0 ** -((run | other_bits) & ~newest[0][0]).bit_count()
+                        alone += part if newest[0][3] >> 3 else part / 64
+                best = max(best, (alone, -width, -shift))
         return -best[2], -best[1]
 
     def add(self, candidates, bits):
         runs = self.ROOTS[bits]
-        span = sum(((1 << width) - 1) << shift for shift, width in runs)
-        buckets = {}
-        for c in candidates:
-            free = span & ~c[0]
-            sub = free
-            while True:  # every value of the bits that this form leaves open
-                buckets.setdefault(self.key(c[1] & span | sub, runs), []).append(c)
-                if sub == 0:
-                    break
-                sub = (sub - 1) & free
+        buckets = self.split(candidates, runs)
+        known = {}
         self.first[bits] = len(self.buckets)
         for key in range(1 << (runs[0][1] + runs[1][1])):
             bucket = buckets.get(key, [])
             first_run, second_run = (0, 0), (0, 0)
             if len(bucket) > 1:
-                first_run = self.best_run(bucket, bits, (0, 0))
-                second_run = self.best_run(bucket, bits, first_run)
+                numbers = tuple(c[2] for c in bucket)
+                if numbers not in known:
+                    first_run = self.best_run(bucket, bits, (0, 0))
+                    known[numbers] = sorted((first_run, self.best_run(bucket, bits, first_run)))
+                first_run, second_run = known[numbers]
             self.buckets.append(self.node(bucket, first_run, second_run))
 
     def node(self, bucket, first_run, second_run):
         """Number of the node; equal ones are kept once."""
-        children = [self.leaf([c for c in bucket if self.key(c[1], (first_run, second_run)) == value])
+        parts = self.split(bucket, (first_run, second_run))
+        children = [self.leaf(parts.get(value, []))
                     for value in range(1 << (first_run[1] + second_run[1]))]
         for number, (*runs, first) in enumerate(self.nodes):
             if tuple(runs) == (*first_run, *second_run) \
@@ -275,36 +293,46 @@ def forms_table(forms, ids, reserved, tileops):
     return "".join(out)
 
 
-NUM_SLOTS = 6   # fields that the decoder takes apart without a loop
-NUM_EXTRAS = 2  # further pieces of split fields
-NUM_CHECKS = 2  # field rules that it checks without a loop
+def node_row(runs, first):
+    (shift_a, width_a), (shift_b, width_b) = runs
+    mask_a, mask_b = (1 << width_a) - 1, (1 << width_b) - 1
+    return (f"    {{UINT64_C(0x{mask_a << shift_a | mask_b << shift_b:X}), {first}, {mask_a}, {mask_b}, "
+            f"{shift_a}, {shift_b}, {width_a}}},\n")
+
+
+# What the decoder does without a loop, as in src/isa/decode.h.
+NUM_SLOTS = 10  # fields
+MASK_BITS = 16  # width of a field of one piece
+NUM_PIECES = 3  # pieces of the one field that needs more
+NUM_CHECKS = 3  # field rules
 
 
 def slots(form):
-    """The decoder's program for the fields of a form: the lowest piece of each, up to two further
-    pieces, one sign. A form that needs more is left to a loop."""
-    simple, extras, sign = [], [], (0, 0)
-    for index, field in enumerate(form.fields.values()):
-        pieces = sorted(field.pieces, key=lambda p: p[2])
-        if pieces[0][2] == 0:
-            simple.append((pieces[0][0], pieces[0][1]))
-            pieces = pieces[1:]
-        else:
-            simple.append((0, 0))
-        extras += [(index, lsb, width, low) for lsb, width, low in pieces]
-        if field.signed:
-            more_signs = sign != (0, 0)
-            sign = (index, 64 - field.width)
-            if more_signs:
-                return None
-    if len(simple) > NUM_SLOTS or len(extras) > NUM_EXTRAS:
+    """The decoder's program for the fields of a form: a shift and a mask for each of one piece, and for one
+    that is split, signed or wide up to three pieces in place and the sign. A form that needs more is left
+    to a loop."""
+    fields = list(form.fields.values())
+    hard = [index for index, f in enumerate(fields)
+            if f.signed or len(f.pieces) > 1 or f.pieces[0][2] or f.pieces[0][1] > MASK_BITS]
+    if len(fields) > NUM_SLOTS or len(hard) > 1:
+        return None
+    special = hard[0] if hard else 0
+    simple = [(f.pieces[0][0], f.pieces[0][1]) if index != special else (0, 0)
+              for index, f in enumerate(fields)]
+    pieces, extend = [], 0
+    if fields:
+        pieces = [(((1 << width) - 1) << low, (lsb - low) % 64)
+                  for lsb, width, low in fields[special].pieces]
+        extend = 64 - fields[special].width if fields[special].signed else 0
+    if len(pieces) > NUM_PIECES:
         return None
     simple += [(0, 0)] * (NUM_SLOTS - len(simple))
-    extras += [(0, 0, 0, 0)] * (NUM_EXTRAS - len(extras))
-    return (", ".join(f"0x{(1 << width) - 1:X}" for _, width in simple),
-            ", ".join(str(lsb) for lsb, _ in simple),
-            ", ".join(f"{{0x{(1 << width) - 1:X}, {lsb}, {low}, {index}}}"
-                      for index, lsb, width, low in extras), *sign)
+    pieces += [(0, 0)] * (NUM_PIECES - len(pieces))
+    return {"field_masks": [f"0x{(1 << width) - 1:X}" for _, width in simple],
+            "field_shifts": [str(lsb) for lsb, _ in simple],
+            "piece_masks": [f"UINT64_C(0x{mask:X})" for mask, _ in pieces],
+            "piece_turns": [str(turn) for _, turn in pieces],
+            "special": special, "extend": extend}
 
 
 def checks(form):
@@ -312,21 +340,35 @@ def checks(form):
     for name in form.fields:
         if name in form.allowed:
             lsb, width, _ = form.fields[name].pieces[0]
-            out.append(f"{{UINT64_C(0x{sum(1 << v for v in form.allowed[name]):X}), {lsb}, "
-                       f"{(1 << width) - 1}}}")
+            out.append((f"UINT64_C(0x{sum(1 << v for v in form.allowed[name]):X})", lsb,
+                        (1 << width) - 1))
     if len(out) > NUM_CHECKS:
         return None
-    return ", ".join(out + ["{UINT64_C(1), 0, 0}"] * (NUM_CHECKS - len(out)))
+    out += [("1", 0, 0)] * (NUM_CHECKS - len(out))
+    return {name: [str(check[i]) for check in out]
+            for i, name in enumerate(("allowed", "check_shifts", "check_masks"))}
 
 
-def quick_row(form, number):
+def quick_row(form, number, releases):
     form_slots, form_checks = slots(form), checks(form)
-    if form_slots is None or form_checks is None:
+    if form_slots is None or form_checks is None or releases == 0:
         return f"    {{.form = {number}, .releases = 0}},\n"
-    masks, shifts, extras, sign_field, extend = form_slots
-    return (f"    {{UINT64_C(0x{form.mask:X}), UINT64_C(0x{form.match:X}), {{{form_checks}}}, "
-            f"{{{masks}}}, {{{extras}}}, {{{shifts}}}, {sign_field}, {extend}, {number}, "
-            f"0x{form.releases:X}, {len(form.fields)}}},\n")
+    parts = {"mask": f"UINT64_C(0x{form.mask:X})", "match": f"UINT64_C(0x{form.match:X})",
+             **form_checks, **form_slots, "releases": f"0x{releases:X}", "form": number,
+             "len": form.bits // 8, "num_fields": len(form.fields)}
+    return "    {" + ", ".join(f".{name} = {{{', '.join(value)}}}" if isinstance(value, list)
+                               else f".{name} = {value}" for name, value in parts.items()) + "},\n"
+
+
+def list_row(leaf, forms):
+    """The row of a list: the form of the newest release that is asked first, where nothing is asked
+    before it. Words of the others fit no pattern."""
+    before = 0
+    for _, _, number, releases in leaf:
+        if releases >> 3:
+            return quick_row(forms[number], number, releases & ~before)
+        before |= releases
+    return "    {.releases = 0},\n"
 
 
 def decode_table(forms):
@@ -340,26 +382,26 @@ def decode_table(forms):
 
     out = [head(SOURCE),
            "/* First look-up: two runs of bits of the word, by its length, and the first bucket. */\n"
-           "static const tly_isa_node tly_isa_roots[4] = {\n"]
-    for bits, ((shift_a, width_a), (shift_b, width_b)) in Index.ROOTS.items():
-        out.append(f"    {{{index.first[bits]}, {(1 << width_a) - 1}, {(1 << width_b) - 1}, "
-                   f"{shift_a}, {shift_b}, {width_a}}},\n")
-    out.append("};\n\nstatic const uint16_t tly_isa_buckets[] = {")
+           "const tly_isa_node tly_isa_roots[4] = {\n"]
+    out.extend(node_row(runs, index.first[bits]) for bits, runs in Index.ROOTS.items())
+    out.append("};\n\nconst uint16_t tly_isa_buckets[] = {")
     for at in range(0, len(index.buckets), 16):
         out.append("\n    " + " ".join(f"{v}," for v in index.buckets[at:at + 16]))
-    out.append("\n};\n\n/* Second look-up. */\nstatic const tly_isa_node tly_isa_nodes[] = {\n")
-    out.extend(f"    {{{first}, {(1 << width_a) - 1}, {(1 << width_b) - 1}, {shift_a}, {shift_b}, "
-               f"{width_a}}},\n" for shift_a, width_a, shift_b, width_b, first in index.nodes)
+    out.append("\n};\n\n/* Second look-up. */\nconst tly_isa_node tly_isa_nodes[] = {\n")
+    out.extend(node_row(((shift_a, width_a), (shift_b, width_b)), first)
+               for shift_a, width_a, shift_b, width_b, first in index.nodes)
 
-    # A child is a form where its leaf is one form, else 0x8000 + leaf.
-    out.append("};\n\n/* A form, or 0x8000 + the number of a list. */\n"
-               "static const uint16_t tly_isa_children[] = {")
-    children = [index.leaves[leaf][0][2] if len(index.leaves[leaf]) == 1 else 0x8000 + leaf
-                for leaf in index.children]
+    # A child is the form of its leaf where that is one form, else one of the lists behind the forms.
+    out.append("};\n\n/* A form, or the number of forms plus that of a list. */\n"
+               "const uint16_t tly_isa_children[] = {")
+    lists = [leaf for leaf in index.leaves if len(leaf) != 1]
+    places = {id(leaf): number for number, leaf in enumerate(lists)}
+    children = [leaf[0][2] if len(leaf) == 1 else len(forms) + places[id(leaf)]
+                for leaf in (index.leaves[number] for number in index.children)]
     for at in range(0, len(children), 16):
         out.append("\n    " + " ".join(f"{v}," for v in children[at:at + 16]))
     spans, flat = [], []
-    for leaf in index.leaves:
+    for leaf in lists:
         spans.append((len(flat), len(leaf)))
         flat += [c[2] for c in leaf]
     out.append("\n};\n\nstatic const tly_isa_leaf tly_isa_leaves[] = {\n")
@@ -368,8 +410,10 @@ def decode_table(forms):
                "static const uint16_t tly_isa_leaf_forms[] = {")
     for at in range(0, len(flat), 16):
         out.append("\n    " + " ".join(f"{v}," for v in flat[at:at + 16]))
-    out.append("\n};\n\nstatic const tly_isa_quick tly_isa_quicks[] = {\n")
-    out.extend(quick_row(form, number) for number, form in enumerate(forms))
+    out.append("\n};\n\n/* The forms, then the lists, each by its first form. */\n"
+               "const tly_isa_quick tly_isa_quicks[] = {\n")
+    out.extend(quick_row(form, number, form.releases) for number, form in enumerate(forms))
+    out.extend(list_row(leaf, forms) for leaf in lists)
     out.append("};\n")
     return "".join(out)
 
