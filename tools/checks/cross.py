@@ -12,8 +12,8 @@ from .builds import run_suites, step_build
 from .common import Report, tail
 
 TARGETS = {
-    "aarch64": ("aarch64-linux-gnu", "arm64", "aarch64", "little"),
-    "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big"),
+    "aarch64": ("aarch64-linux-gnu", "arm64", "aarch64", "little", "ld-linux-aarch64.so.1"),
+    "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big", "ld64.so.1"),
 }
 PACKAGES = ["libcmocka-dev", "libcmocka0", "zlib1g-dev", "zlib1g"]
 
@@ -48,7 +48,7 @@ def fetch_packages(place, debian):
 
 def cross(house, name):
     report = Report()
-    triple, debian, cpu, endian = TARGETS[name]
+    triple, debian, cpu, endian, loader = TARGETS[name]
     place = house.build / f"cross-{name}"
     for program in (f"{triple}-gcc", f"qemu-{cpu}", "apt-get"):
         if shutil.which(program) is None:
@@ -60,17 +60,24 @@ def cross(house, name):
         return report
     libraries = place / "sysroot/usr/lib" / triple
     cross_file = place / "cross.ini"
-    cross_file.write_text(
+    # The programs name the cross compiler's loader themselves: with qemu's prefix (-L), a program that
+    # opens the folder / would see the prefix instead.
+    system = f"/usr/{triple}/lib"
+    text = (
         f"[binaries]\nc = '{triple}-gcc'\nar = '{triple}-ar'\nstrip = '{triple}-strip'\n"
         f"pkgconfig = 'pkg-config'\n"
         f"[properties]\nneeds_exe_wrapper = true\nsys_root = '{place / 'sysroot'}'\n"
         f"pkg_config_libdir = '{libraries / 'pkgconfig'}'\n"
         f"[host_machine]\nsystem = 'linux'\ncpu_family = '{cpu}'\ncpu = '{cpu}'\n"
-        f"endian = '{endian}'\n")
+        f"endian = '{endian}'\n"
+        f"[built-in options]\nc_link_args = ['-Wl,--dynamic-linker={system}/{loader}']\n")
+    if not cross_file.is_file() or cross_file.read_text() != text:
+        shutil.rmtree(place / "out", ignore_errors=True)
+        cross_file.write_text(text)
     report.add(step_build(house, place / "out", ["--cross-file", cross_file, "-Dfull=false"]))
     if not report.failed:
-        run_suites(report, place / "out", extra={"QEMU_LD_PREFIX": f"/usr/{triple}"},
-                   wrapper=[f"qemu-{cpu}", "-E", f"LD_LIBRARY_PATH={libraries}"])
+        run_suites(report, place / "out", wrapper=[
+            f"qemu-{cpu}", "-E", f"LD_LIBRARY_PATH={libraries}:{system}"])
     return report
 
 
