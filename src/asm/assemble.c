@@ -264,21 +264,23 @@ static tly_status instruction(tly_assembler *a, tly_asm_reader *r, tly_error *er
     return status == TLY_OK ? tly_assembler_emit(a, bytes, parsed.insn.len) : status;
 }
 
-/* Labels at the start of a statement. Returns with the reader behind them. */
-static tly_status labels(tly_assembler *a, tly_asm_reader *r) {
+/* Labels at the start of a statement. Returns with the reader behind them; `out_len` is the length
+ * of the word that comes next, 0 if none does. */
+static tly_status labels(tly_assembler *a, tly_asm_reader *r, size_t *out_len) {
     for (;;) {
         tly_asm_reader ahead = *r;
         const char *name;
         uint64_t number;
         size_t len, column = (tly_asm_peek(&ahead), ahead.at);
         tly_status status;
+        *out_len = 0;
         if (tly_asm_number(&ahead, &number) == 1) {
             if (!tly_asm_accept(&ahead, ":") || number > UINT32_MAX) {
                 return TLY_OK;
             }
             status = numeric_label(a, (uint32_t)number);
         } else {
-            len = tly_asm_word(&ahead, &name);
+            *out_len = len = tly_asm_word(&ahead, &name);
             if (len == 0 || !tly_asm_accept(&ahead, ":")) {
                 return TLY_OK;
             }
@@ -292,16 +294,17 @@ static tly_status labels(tly_assembler *a, tly_asm_reader *r) {
 }
 
 static tly_status statement(tly_assembler *a, tly_asm_reader *r, tly_error *error) {
-    size_t start = (tly_asm_peek(r), r->at);
-    tly_status status = labels(a, r);
+    size_t len, start = (tly_asm_peek(r), r->at);
+    tly_status status = labels(a, r, &len);
     int alone = r->at == start;
     tly_asm_reader ahead = *r;
     const char *name;
-    size_t len, column = (tly_asm_peek(&ahead), ahead.at);
+    size_t column = (tly_asm_peek(&ahead), ahead.at);
     if (status != TLY_OK || tly_asm_at_end(r)) {
         return status;
     }
-    len = tly_asm_word(&ahead, &name);
+    name = ahead.text + ahead.at;
+    ahead.at += len;
     if (len != 0 && name[0] == '.') {
         *r = ahead;
         status = tly_assembler_directive(a, name, len, r, error);
@@ -375,10 +378,16 @@ static size_t statement_end(const char *text, size_t at, size_t end, size_t *out
     static const uint8_t special[256] = {['"'] = 1, ['\''] = 1, [';'] = 1, ['#'] = 1, ['/'] = 1};
     char quote = '\0';
     for (size_t i = at; i < end; i++) {
-        char ch = text[i];
-        if (quote == '\0' && !special[(unsigned char)ch]) {
-            continue;
+        char ch;
+        if (quote == '\0') {
+            while (i < end && !special[(unsigned char)text[i]]) {
+                i++;
+            }
+            if (i == end) {
+                break;
+            }
         }
+        ch = text[i];
         if (quote != '\0') {
             if (ch == '\\' && i + 1 < end) {
                 i++;
@@ -393,8 +402,7 @@ static size_t statement_end(const char *text, size_t at, size_t end, size_t *out
         } else if (ch == ';') {
             *out_next = i + 1;
             return i;
-        } else if ((ch == '#' &&
-                    (i == at || strchr("tumnTUMN", text[i - 1]) == NULL || text[i - 1] == '\0')) ||
+        } else if ((ch == '#' && (i == at || !tly_asm_is_hand(text[i - 1]))) ||
                    (ch == '/' && i + 1 < end && text[i + 1] == '/')) {
             *out_next = end;
             return i;

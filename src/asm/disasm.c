@@ -63,11 +63,13 @@ tly_status tly_asm_disassemble(const void *bytes, size_t len, uint64_t address,
                              "no such release, or nothing to read");
     }
     while (left != 0) {
-        char text[TLY_ASM_MAX_TEXT + 200], comment[sizeof((tly_error *)0)->message] = "";
+        char text[TLY_ASM_MAX_TEXT + 200], comment[sizeof((tly_error *)0)->message];
         tly_isa_insn insn;
-        tly_error refused = {0};
+        tly_error refused;
         tly_asm_line out = {.address = address, .text = text, .comment = comment, .rule = ""};
-        tly_status status = tly_isa_decode_bytes(at, left, release, &insn, &refused);
+        tly_status status;
+        comment[0] = '\0'; /* neither it nor the error is cleared: this runs for every word */
+        status = tly_isa_decode_bytes(at, left, release, &insn, &refused);
         if (status == TLY_OK) {
             tly_asm_format(&insn, address, symbols, text, sizeof text, NULL);
             if (insn.form == TLY_FORM_B_IOR && bundle.open && bundle.op != NULL) {

@@ -150,25 +150,19 @@ static tly_status primary(parser *p, tly_asm_value *out) {
 
 /* Operators by precedence, weakest first. */
 static int operator_level(parser *p, char *out_op) {
-    static const char *const levels[] = {"|", "^", "&", "<>", "+-", "*/%"};
+    static const uint8_t levels[256] = {['|'] = 1, ['^'] = 2, ['&'] = 3, ['<'] = 4, ['>'] = 4,
+                                        ['+'] = 5, ['-'] = 5, ['*'] = 6, ['/'] = 6, ['%'] = 6};
     char ch = tly_asm_peek(p->r);
-    if (ch == '\0') {
-        return -1;
-    }
-    for (int i = 0; i < 6; i++) {
-        if (strchr(levels[i], ch) != NULL) {
-            if (ch == '-' && p->r->at + 1 < p->r->len && p->r->text[p->r->at + 1] == '>') {
-                return -1; /* an arrow, not a minus */
-            }
-            if ((ch == '<' || ch == '>') &&
-                !(p->r->at + 1 < p->r->len && p->r->text[p->r->at + 1] == ch)) {
-                return -1;
-            }
-            *out_op = ch;
-            return i;
+    int found = levels[(unsigned char)ch] - 1;
+    if (found >= 0) {
+        char next = p->r->at + 1 < p->r->len ? p->r->text[p->r->at + 1] : '\0';
+        if ((ch == '-' && next == '>') || /* an arrow, not a minus */
+            ((ch == '<' || ch == '>') && next != ch)) {
+            return -1;
         }
+        *out_op = ch;
     }
-    return -1;
+    return found;
 }
 
 static tly_status combine(parser *p, char op, tly_asm_value *left, const tly_asm_value *right) {

@@ -13,8 +13,8 @@ static size_t word_here(tly_asm_reader *r, const char **out_word) {
     size_t end;
     tly_asm_peek(r);
     end = r->at;
-    while (end < r->len && ((r->text[end] >= '0' && r->text[end] <= '9') || r->text[end] == '_' ||
-                            ((r->text[end] | 32) >= 'a' && (r->text[end] | 32) <= 'z'))) {
+    while (end < r->len && tly_asm_is_word(r->text[end]) && r->text[end] != '.' &&
+           r->text[end] != '$') {
         end++;
     }
     *out_word = r->text + r->at;
@@ -72,15 +72,12 @@ int tly_asm_register(tly_asm_reader *r, int destination, uint32_t *out_code) {
         *out_code = 24 + 4 * is_u + n - 1;
         return 1;
     }
-    if (len == 2) { /* all names but zero: two letters, told apart by a table of 24 */
-        char first = tly_text_lower(word[0]), second = tly_text_lower(word[1]);
-        for (uint32_t i = 1; i < 24; i++) {
-            const char *name = tly_isa_register_name(i);
-            if (name[0] == first && name[1] == second) {
-                r->at += 2;
-                *out_code = i;
-                return 1;
-            }
+    if (len == 2) { /* all names but zero */
+        uint32_t code = tly_isa_register_code(word[0], word[1]);
+        if (code < 24) {
+            r->at += 2;
+            *out_code = code;
+            return 1;
         }
     } else if (tly_text_equal(word, len, tly_isa_register_name(0))) {
         r->at += len;

@@ -416,19 +416,20 @@ static tly_status run(attempt *a, uint32_t number_of_form) {
 /* Spellings that are no rows of the table. */
 static const struct alias {
     const char *name;
+    size_t len;
     const char *mnemonic;
     const char *engine;
 } aliases[] = {
-    {"BSTART.VEC", "BSTART.TEPL", "VEC"},
-    {"BSTART.SFU", "BSTART.TEPL", "SFU"},
-    {"C.BREAK", "C.EBREAK", NULL},
+    {"BSTART.VEC", 10, "BSTART.TEPL", "VEC"},
+    {"BSTART.SFU", 10, "BSTART.TEPL", "SFU"},
+    {"C.BREAK", 7, "C.EBREAK", NULL},
 };
 
 static uint32_t forms_of(const char *name, size_t len, const uint16_t **out_forms, size_t *out_used,
                          const char **out_engine) {
     *out_engine = NULL;
     for (size_t i = 0; i < sizeof aliases / sizeof aliases[0]; i++) {
-        if (tly_text_equal(name, len, aliases[i].name)) {
+        if (len == aliases[i].len && tly_text_equal(name, len, aliases[i].name)) {
             size_t ignored;
             *out_engine = aliases[i].engine;
             *out_used = len;
@@ -488,8 +489,9 @@ tly_status tly_asm_parse(tly_asm_reader *r, const tly_asm_env *env, tly_asm_pars
     const uint16_t *forms;
     uint32_t count;
     size_t start, len, used, furthest = 0;
-    tly_error best = {.status = TLY_MALFORMED}, local;
+    tly_error best, local;
 
+    best.message[0] = '\0'; /* no message yet; the rest of it is only read behind one */
     tly_asm_peek(r);
     start = r->at;
     len = tly_asm_word(r, &name);

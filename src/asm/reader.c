@@ -6,37 +6,20 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Bit 0: part of a word; bit 1: a digit. */
-static const uint8_t classes[256] = {
+const uint8_t tly_asm_classes[256] = {
     ['0' ... '9'] = 3, ['A' ... 'Z'] = 1, ['a' ... 'z'] = 1, ['_'] = 1, ['.'] = 1, ['$'] = 1};
 
-static int is_digit(char ch) {
-    return (classes[(unsigned char)ch] & 2) != 0;
-}
-
-static int is_word(char ch) {
-    return (classes[(unsigned char)ch] & 1) != 0;
-}
-
-char tly_asm_next(const tly_asm_reader *r) {
-    return r->at < r->len ? r->text[r->at] : '\0';
-}
-
-char tly_asm_peek(tly_asm_reader *r) {
-    while (r->at < r->len && (r->text[r->at] == ' ' || r->text[r->at] == '\t')) {
-        r->at++;
-    }
-    return tly_asm_next(r);
-}
-
 int tly_asm_accept(tly_asm_reader *r, const char *text) {
-    size_t len = strlen(text);
-    tly_asm_peek(r);
+    size_t len;
+    if (tly_text_upper(tly_asm_peek(r)) != tly_text_upper(text[0])) {
+        return 0;
+    }
+    len = strlen(text);
     if (len > r->len - r->at || tly_text_compare(r->text + r->at, len, text, len) != 0) {
         return 0;
     }
-    if (is_word(text[len - 1]) && text[len - 1] != '.' && r->at + len < r->len &&
-        is_word(r->text[r->at + len]) && r->text[r->at + len] != '.') {
+    if (tly_asm_is_word(text[len - 1]) && text[len - 1] != '.' && r->at + len < r->len &&
+        tly_asm_is_word(r->text[r->at + len]) && r->text[r->at + len] != '.') {
         return 0;
     }
     r->at += len;
@@ -45,11 +28,11 @@ int tly_asm_accept(tly_asm_reader *r, const char *text) {
 
 size_t tly_asm_word(tly_asm_reader *r, const char **out_word) {
     size_t start;
-    if (!is_word(tly_asm_peek(r)) || is_digit(tly_asm_next(r))) {
+    if (!tly_asm_is_word(tly_asm_peek(r)) || tly_asm_is_digit(tly_asm_next(r))) {
         return 0;
     }
     start = r->at;
-    while (r->at < r->len && is_word(r->text[r->at])) {
+    while (r->at < r->len && tly_asm_is_word(r->text[r->at])) {
         r->at++;
     }
     *out_word = r->text + start;
@@ -57,7 +40,7 @@ size_t tly_asm_word(tly_asm_reader *r, const char **out_word) {
 }
 
 static int digit_value(char ch) {
-    if (is_digit(ch)) {
+    if (tly_asm_is_digit(ch)) {
         return ch - '0';
     }
     ch = tly_text_lower(ch);
@@ -68,7 +51,7 @@ int tly_asm_number(tly_asm_reader *r, uint64_t *out_value) {
     uint64_t value = 0;
     int base = 10, fits = 1;
     size_t start;
-    if (!is_digit(tly_asm_peek(r))) {
+    if (!tly_asm_is_digit(tly_asm_peek(r))) {
         return 0;
     }
     if (tly_asm_next(r) == '0' && r->at + 2 < r->len + 1) {
@@ -83,6 +66,11 @@ int tly_asm_number(tly_asm_reader *r, uint64_t *out_value) {
         }
     }
     start = r->at;
+    if (base == 10) { /* what cannot overflow, quickly */
+        for (; tly_asm_is_digit(tly_asm_next(r)) && r->at - start < 18; r->at++) {
+            value = value * 10 + (uint64_t)(tly_asm_next(r) - '0');
+        }
+    }
     for (; digit_value(tly_asm_next(r)) < base; r->at++) {
         if (__builtin_mul_overflow(value, (uint64_t)base, &value) ||
             __builtin_add_overflow(value, (uint64_t)digit_value(tly_asm_next(r)), &value)) {

@@ -14,11 +14,29 @@ typedef struct tly_asm_reader {
     size_t at;
 } tly_asm_reader;
 
-/* Skips blanks. Returns the next character without taking it, 0 at the end. */
-char tly_asm_peek(tly_asm_reader *r);
+/* Bit 0: part of a word; bit 1: a digit. */
+extern const uint8_t tly_asm_classes[256] __attribute__((visibility("hidden")));
 
-/* The same without skipping blanks. */
-char tly_asm_next(const tly_asm_reader *r);
+static inline int tly_asm_is_word(char ch) {
+    return (tly_asm_classes[(unsigned char)ch] & 1) != 0;
+}
+
+static inline int tly_asm_is_digit(char ch) {
+    return (tly_asm_classes[(unsigned char)ch] & 2) != 0;
+}
+
+/* The next character without taking it, 0 at the end. */
+static inline char tly_asm_next(const tly_asm_reader *r) {
+    return r->at < r->len ? r->text[r->at] : '\0';
+}
+
+/* The same after skipping blanks. */
+static inline char tly_asm_peek(tly_asm_reader *r) {
+    while (r->at < r->len && (r->text[r->at] == ' ' || r->text[r->at] == '\t')) {
+        r->at++;
+    }
+    return tly_asm_next(r);
+}
 
 /* Takes `text` if it comes next (after blanks; letters in either case). A word must not go on
  * behind a final letter or digit of `text`. */
@@ -31,6 +49,19 @@ size_t tly_asm_word(tly_asm_reader *r, const char **out_word);
 /* Takes an unsigned number: decimal, 0x, 0b, 0 octal is not octal but decimal. Returns 0 where none
  * comes next, -1 where it does not fit in 64 bits. */
 int tly_asm_number(tly_asm_reader *r, uint64_t *out_value);
+
+/* One of the letters that name a queue or a hand, behind which `#` begins a distance. */
+static inline int tly_asm_is_hand(char ch) {
+    switch (ch | 32) {
+    case 't':
+    case 'u':
+    case 'm':
+    case 'n':
+        return 1;
+    default:
+        return 0;
+    }
+}
 
 /* Is nothing left but blanks? */
 int tly_asm_at_end(tly_asm_reader *r);

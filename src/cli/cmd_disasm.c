@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tilery disasm: programs and objects as text that assembles back to them. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "asm/object.h"
@@ -20,6 +21,7 @@ typedef struct listing {
     const tly_obj_section *section; /* NULL for flat */
     const tly_symbols *symbols;
     const tly_asm_object *object;
+    const tly_obj_reloc **relocs; /* of the section, by offset */
     uint32_t next_reloc;
 } listing;
 
@@ -50,21 +52,44 @@ static void json_line(listing *l, const tly_asm_line *line) {
     tly_json_end_object(&l->json);
 }
 
-/* Relocations that lie in the instruction, in the order of the table. */
+static int by_offset(const void *a, const void *b) {
+    const tly_obj_reloc *x = *(const tly_obj_reloc *const *)a,
+                        *y = *(const tly_obj_reloc *const *)b;
+    if (x->offset != y->offset) {
+        return x->offset < y->offset ? -1 : 1;
+    }
+    return x < y ? -1 : x > y; /* as they stand in the table */
+}
+
+/* Sorted once a section: lines come by address, so each relocation is looked at once. */
+static tly_status sort_relocations(listing *l, tly_error *error) {
+    uint32_t count = l->section->num_relocs;
+    free(l->relocs);
+    l->next_reloc = 0;
+    l->relocs = calloc(count != 0 ? count : 1, sizeof(const tly_obj_reloc *));
+    if (l->relocs == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        l->relocs[i] = &l->section->relocs[i];
+    }
+    qsort(l->relocs, count, sizeof(const tly_obj_reloc *), by_offset);
+    return TLY_OK;
+}
+
+/* Relocations that lie in the instruction. */
 static void relocations(listing *l, const tly_asm_line *line) {
     const tly_obj_section *s = l->section;
-    for (uint32_t i = 0; s != NULL && i < s->num_relocs; i++) {
-        uint64_t at = s->address + s->relocs[i].offset;
-        if (at >= line->address && at < line->address + line->len) {
-            const tly_obj_symbol *symbol = tly_object_symbol(l->object, s->relocs[i].symbol);
-            char name[200];
-            const char *shown = symbol->type == 3
-                                    ? tly_object_section(l->object, symbol->section)->name
-                                    : symbol->name;
-            fprintf(l->cli->out, "%38s# %s %s%+lld\n", "", tly_reloc_find(s->relocs[i].type)->name,
-                    tly_text_safe(name, sizeof name, shown, strlen(shown)),
-                    (long long)s->relocs[i].addend);
-        }
+    uint64_t end = s != NULL ? line->address + line->len - s->address : 0;
+    for (; s != NULL && l->next_reloc < s->num_relocs && l->relocs[l->next_reloc]->offset < end;
+         l->next_reloc++) {
+        const tly_obj_reloc *reloc = l->relocs[l->next_reloc];
+        const tly_obj_symbol *symbol = tly_object_symbol(l->object, reloc->symbol);
+        char name[200];
+        const char *shown =
+            symbol->type == 3 ? tly_object_section(l->object, symbol->section)->name : symbol->name;
+        fprintf(l->cli->out, "%38s# %s %s%+lld\n", "", tly_reloc_find(reloc->type)->name,
+                tly_text_safe(name, sizeof name, shown, strlen(shown)), (long long)reloc->addend);
     }
 }
 
@@ -91,13 +116,13 @@ static void text_line(const listing *l, const tly_asm_line *line) {
         *at++ = ':';
         at = hex_digits(at + 2 + (16 - width), line->word, width) + 2;
     }
-    fwrite(head, 1, (size_t)(at - head), l->cli->out);
-    fwrite(line->text, 1, strlen(line->text), l->cli->out);
+    fwrite_unlocked(head, 1, (size_t)(at - head), l->cli->out);
+    fwrite_unlocked(line->text, 1, strlen(line->text), l->cli->out);
     if (line->comment[0] != '\0') {
         fputs("  # ", l->cli->out);
         fputs(line->comment, l->cli->out);
     }
-    fputc('\n', l->cli->out);
+    putc_unlocked('\n', l->cli->out);
 }
 
 static tly_status print(void *user, const tly_asm_line *line) {
@@ -131,6 +156,10 @@ static tly_status sections(listing *l, tly_isa_release release, tly_error *error
             continue;
         }
         l->section = s;
+        status = sort_relocations(l, error);
+        if (status != TLY_OK) {
+            break;
+        }
         if (!l->as_json) {
             char name[200];
             fprintf(l->cli->out, l->bare ? ".section %s, \"ax\"\n" : "section %s\n",
@@ -188,6 +217,7 @@ tly_status tly_cli_run_disasm(tly_cli *cli, tly_error *error) {
         tly_json_end_object(&l.json);
         tly_json_finish(&l.json);
     }
+    free(l.relocs);
     tly_symbols_cleanup(&symbols);
     tly_program_cleanup(&program);
     return status;

@@ -131,6 +131,13 @@ const char *tly_isa_register_name(uint32_t index) {
     return index < COUNT(tly_isa_registers) ? tly_isa_registers[index] : NULL;
 }
 
+uint32_t tly_isa_register_code(char first, char second) {
+    uint32_t a = (unsigned char)tly_text_lower(first), b = (unsigned char)tly_text_lower(second);
+    uint32_t code = tly_isa_register_places[(a * TLY_ISA_REGISTER_FACTOR + b) % 128];
+    const char *name = tly_isa_registers[code % 24];
+    return code < 24 && (unsigned char)name[0] == a && (unsigned char)name[1] == b ? code : 24;
+}
+
 uint32_t tly_isa_dtype_bits(uint32_t code) {
     return code < 32 ? tly_isa_dtype_bits_of[code] : 0;
 }

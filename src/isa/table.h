@@ -136,6 +136,9 @@ const tly_isa_name *tly_isa_name_at(tly_isa_names table, uint32_t index);
 /* ABI name of R0..R23. */
 const char *tly_isa_register_name(uint32_t index);
 
+/* The register that is called by two characters, in any case; 24 if none is. */
+uint32_t tly_isa_register_code(char first, char second);
+
 /* Bits of one element of a tile element type, 0 for none. */
 uint32_t tly_isa_dtype_bits(uint32_t code);
 

@@ -440,6 +440,20 @@ def tileops_table(rows, names):
     return "".join(out)
 
 
+def register_places(registers):
+    """A table of the names of two characters without collisions: (first * factor + second) % 128."""
+    pairs = {name: code for code, name in enumerate(registers) if len(name) == 2}
+    for factor in range(1, 128):
+        places = {(ord(name[0]) * factor + ord(name[1])) % 128: code for name, code in pairs.items()}
+        if len(places) == len(pairs):
+            break
+    else:
+        require(False, "isa/names.toml", "registers", "no factor tells the names apart")
+    row = ", ".join(str(places.get(at, len(registers))) for at in range(128))
+    return (f"enum {{ TLY_ISA_REGISTER_FACTOR = {factor} }};\n"
+            f"static const uint8_t tly_isa_register_places[128] = {{{row}}};\n\n")
+
+
 def names_table(names):
     out = [head(SOURCE)]
 
@@ -450,6 +464,7 @@ def names_table(names):
 
     out.append("static const char *const tly_isa_registers[24] = {\n    ")
     out.append(", ".join(c_string(name) for name in names["registers"]) + ",\n};\n\n")
+    out.append(register_places(names["registers"]))
     by_code = {}
     for name, (code, _) in names["dtypes"].items():
         require(code not in by_code, "isa/names.toml", name,
