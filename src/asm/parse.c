@@ -454,7 +454,9 @@ static tly_status unknown_mnemonic(const char *name, size_t len, size_t at, tly_
 static tly_status try_form(attempt *a, uint32_t form, size_t start) {
     uint64_t word;
     tly_status status;
-    memset(a->out, 0, sizeof *a->out);
+    memset(a->out->insn.fields, 0, sizeof a->out->insn.fields);
+    a->out->insn.reserved = 0;
+    a->out->num_fixups = 0;
     status = run(a, form);
     if (status == TLY_OK) {
         a->out->insn.form = (uint16_t)form;
