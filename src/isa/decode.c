@@ -44,8 +44,7 @@ static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
 /* Two look-ups lead to a form or to a list of forms. Every word takes the same steps, so that a mix
  * of words leaves nothing to mispredict. */
 static inline uint32_t child_of(uint64_t word, uint32_t len) {
-    const tly_isa_node *node =
-        &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len / 2 - 1])]];
+    const tly_isa_node *node = &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len])]];
     return tly_isa_children[look_up(word, node)];
 }
 
@@ -127,9 +126,15 @@ static tly_status refuse(uint64_t word, uint32_t len, tly_isa_release release, t
 /* A word that the quick way does not settle: refused, or with many fields or rules. */
 tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
                                  tly_isa_insn *out_insn, tly_error *error) {
-    int32_t found = find(word, len, 1u << release);
     const tly_isa_form_row *form;
     const tly_isa_rule *broken;
+    int32_t found;
+    if (((len - 2) & ~6u) != 0 || (uint32_t)release >= TLY_ISA_NUM_RELEASES ||
+        word >> (len * 8 - 1) >> 1 != 0) { /* lengths are 2, 4, 6 and 8 */
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "isa-argument",
+                             "a word of %u bytes cannot be decoded", len);
+    }
+    found = find(word, len, 1u << release);
     if (found < 0) {
         return refuse(word, len, release, error);
     }
@@ -145,30 +150,45 @@ tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release re
     return TLY_OK;
 }
 
+/* Whether the word is the form of its row, one of the release, and keeps its field rules. */
+static int fits(uint64_t word, const tly_isa_quick *quick, uint32_t release) {
+    uint64_t good =
+        (uint64_t)((word & quick->mask) == quick->match) & (uint64_t)quick->releases >> release;
+    for (int i = 0; i < TLY_ISA_NUM_CHECKS; i++) {
+        good &= quick->allowed[i] >> (word >> quick->check_shifts[i] & quick->check_masks[i]);
+    }
+    return (good & 1) != 0;
+}
+
 tly_status tly_isa_decode_portable(uint64_t word, uint32_t len, tly_isa_release release,
                                    tly_isa_insn *out_insn, tly_error *error) {
-    const tly_isa_quick *quick = &tly_isa_quicks[child_of(word, len)];
-    if (!tly_isa_fits(word, quick, (uint32_t)release)) {
+    uint32_t child = child_of(word, len);
+    const tly_isa_quick *quick = &tly_isa_quicks[child];
+    const tly_isa_special *special = &tly_isa_specials[child];
+    uint64_t value = 0;
+    if (!fits(word, quick, (uint32_t)release)) {
         return tly_isa_decode_slowly(word, len, release, out_insn, error);
     }
     tly_isa_put_head(word, quick, out_insn);
     for (int i = 0; i < TLY_ISA_NUM_SLOTS; i++) {
         out_insn->fields[i] = (int64_t)(word >> quick->field_shifts[i] & quick->field_masks[i]);
     }
-    tly_isa_put_special(word, quick, out_insn);
+    for (int i = TLY_ISA_NUM_SLOTS; i < TLY_ISA_MAX_FIELDS; i++) {
+        out_insn->fields[i] = 0;
+    }
+    for (int i = 0; i < TLY_ISA_NUM_PIECES; i++) {
+        uint32_t turn = special->turns[i];
+        value |= (word >> turn | word << (-turn & 63)) & special->masks[i];
+    }
+    out_insn->fields[quick->special] = (int64_t)(value << special->extend) >> special->extend;
     return TLY_OK;
 }
 
-static tly_status refuse_arguments(uint32_t len, tly_error *error) {
-    return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "isa-argument",
-                         "a word of %u bytes cannot be decoded", len);
-}
-
-/* PEXT runs in microcode, slower than what it replaces, on AMD's processors before family 19h. */
+/* PEXT runs in microcode, slower than what it replaces, on AMD's family 17h. */
 int tly_isa_has_avx2(void) {
 #if defined(__x86_64__)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-           !__builtin_cpu_is("amdfam17h") && !__builtin_cpu_is("bdver4");
+           !__builtin_cpu_is("amdfam17h");
 #else
     return 0;
 #endif
@@ -176,10 +196,8 @@ int tly_isa_has_avx2(void) {
 
 tly_status tly_isa_decode(uint64_t word, uint32_t len, tly_isa_release release,
                           tly_isa_insn *out_insn, tly_error *error) {
-    /* lengths are 2, 4, 6 and 8, and the bits above are clear */
-    if (((len - 2) & ~6u) != 0 || (uint32_t)release >= TLY_ISA_NUM_RELEASES ||
-        word >> (len * 8 - 1) >> 1 != 0) {
-        return refuse_arguments(len, error);
+    if (len > TLY_ISA_MAX_LEN || (uint32_t)release >= TLY_ISA_NUM_RELEASES) {
+        return tly_isa_decode_slowly(word, len, release, out_insn, error);
     }
 #if defined(__x86_64__)
     if (tly_isa_has_avx2()) {

@@ -301,16 +301,32 @@ def node_row(runs, first):
 
 
 # What the decoder does without a loop, as in src/isa/decode.h.
-NUM_SLOTS = 10  # fields
+NUM_SLOTS = 8   # fields
 MASK_BITS = 16  # width of a field of one piece
 NUM_PIECES = 3  # pieces of the one field that needs more
-NUM_CHECKS = 3  # field rules
+NUM_CHECKS = 4  # field rules
+
+
+def runs_of(field):
+    """A split field as two runs of pieces that rise in the word as they do in the value: the bits of each
+    in the word, the width of the lower one. None if it takes more."""
+    pieces = sorted(field.pieces, key=lambda piece: piece[2])
+    runs, last = [0], -1
+    low_width = 0
+    for lsb, width, _ in pieces:
+        if lsb < last:
+            runs.append(0)
+        if len(runs) == 1:
+            low_width += width
+        runs[-1] |= ((1 << width) - 1) << lsb
+        last = lsb
+    return (*(runs + [0])[:2], low_width) if len(runs) <= 2 else None
 
 
 def slots(form):
-    """The decoder's program for the fields of a form: a shift and a mask for each of one piece, and for one
-    that is split, signed or wide up to three pieces in place and the sign. A form that needs more is left
-    to a loop."""
+    """The decoder's program for the fields of a form: a shift and a mask for each of one piece; for one
+    that is split, signed or wide up to three pieces in place, the same as two runs, and the sign. A form
+    that needs more is left to a loop."""
     fields = list(form.fields.values())
     hard = [index for index, f in enumerate(fields)
             if f.signed or len(f.pieces) > 1 or f.pieces[0][2] or f.pieces[0][1] > MASK_BITS]
@@ -319,20 +335,23 @@ def slots(form):
     special = hard[0] if hard else 0
     simple = [(f.pieces[0][0], f.pieces[0][1]) if index != special else (0, 0)
               for index, f in enumerate(fields)]
-    pieces, extend = [], 0
+    pieces, runs, low, extend = [], (0, 0, 0), 0, 0
     if fields:
-        pieces = [(((1 << width) - 1) << low, (lsb - low) % 64)
-                  for lsb, width, low in fields[special].pieces]
-        extend = 64 - fields[special].width if fields[special].signed else 0
-    if len(pieces) > NUM_PIECES:
+        field = fields[special]
+        pieces = [(((1 << width) - 1) << low, (lsb - low) % 64) for lsb, width, low in field.pieces]
+        low = min(low for _, _, low in field.pieces)
+        extend = 64 - field.width if field.signed else 0
+        runs = runs_of(field)
+    if len(pieces) > NUM_PIECES or runs is None:
         return None
     simple += [(0, 0)] * (NUM_SLOTS - len(simple))
     pieces += [(0, 0)] * (NUM_PIECES - len(pieces))
-    return {"field_masks": [f"0x{(1 << width) - 1:X}" for _, width in simple],
+    return {"runs": [f"UINT64_C(0x{run:X})" for run in runs[:2]],
+            "field_masks": [f"0x{(1 << width) - 1:X}" for _, width in simple],
             "field_shifts": [str(lsb) for lsb, _ in simple],
-            "piece_masks": [f"UINT64_C(0x{mask:X})" for mask, _ in pieces],
-            "piece_turns": [str(turn) for _, turn in pieces],
-            "special": special, "extend": extend}
+            "special": special, "run_width": runs[2], "up": extend + low, "down": extend,
+            }, (f"    {{{{{', '.join(f'UINT64_C(0x{mask:X})' for mask, _ in pieces)}}}, "
+                f"{{{', '.join(str(turn) for _, turn in pieces)}}}, {extend}}},\n")
 
 
 def checks(form):
@@ -350,14 +369,20 @@ def checks(form):
 
 
 def quick_row(form, number, releases):
+    """Rows of tly_isa_quicks and of tly_isa_specials."""
     form_slots, form_checks = slots(form), checks(form)
     if form_slots is None or form_checks is None or releases == 0:
-        return f"    {{.form = {number}, .releases = 0}},\n"
-    parts = {"mask": f"UINT64_C(0x{form.mask:X})", "match": f"UINT64_C(0x{form.match:X})",
-             **form_checks, **form_slots, "releases": f"0x{releases:X}", "form": number,
+        return NO_ROW
+    above = (1 << 64) - (1 << form.bits)  # bits that the word has none of
+    parts = {"mask": f"UINT64_C(0x{form.mask | above:X})", "match": f"UINT64_C(0x{form.match:X})",
+             **form_checks, **form_slots[0], "releases": f"0x{releases:X}", "form": number,
              "len": form.bits // 8, "num_fields": len(form.fields)}
-    return "    {" + ", ".join(f".{name} = {{{', '.join(value)}}}" if isinstance(value, list)
-                               else f".{name} = {value}" for name, value in parts.items()) + "},\n"
+    return ("    {" + ", ".join(f".{name} = {{{', '.join(value)}}}" if isinstance(value, list)
+                                else f".{name} = {value}" for name, value in parts.items()) + "},\n",
+            form_slots[1])
+
+
+NO_ROW = ("    {.releases = 0},\n", "    {.turns = {0}},\n")
 
 
 def list_row(leaf, forms):
@@ -368,7 +393,7 @@ def list_row(leaf, forms):
         if releases >> 3:
             return quick_row(forms[number], number, releases & ~before)
         before |= releases
-    return "    {.releases = 0},\n"
+    return NO_ROW
 
 
 def decode_table(forms):
@@ -380,10 +405,14 @@ def decode_table(forms):
                                        -forms[c[2]].fixed_bits, c[2]))
         index.add(candidates, bits)
 
+    empty = len(index.buckets)
+    index.buckets.append(index.node([], (0, 0), (0, 0)))
     out = [head(SOURCE),
            "/* First look-up: two runs of bits of the word, by its length, and the first bucket. */\n"
-           "const tly_isa_node tly_isa_roots[4] = {\n"]
-    out.extend(node_row(runs, index.first[bits]) for bits, runs in Index.ROOTS.items())
+           "const tly_isa_node tly_isa_roots[TLY_ISA_MAX_LEN + 1] = {\n"]
+    for length in range(9):  # other lengths lead to a bucket without forms
+        runs = Index.ROOTS.get(length * 8, ((0, 0), (0, 0)))
+        out.append(node_row(runs, index.first.get(length * 8, empty)))
     out.append("};\n\nconst uint16_t tly_isa_buckets[] = {")
     for at in range(0, len(index.buckets), 16):
         out.append("\n    " + " ".join(f"{v}," for v in index.buckets[at:at + 16]))
@@ -412,8 +441,12 @@ def decode_table(forms):
         out.append("\n    " + " ".join(f"{v}," for v in flat[at:at + 16]))
     out.append("\n};\n\n/* The forms, then the lists, each by its first form. */\n"
                "const tly_isa_quick tly_isa_quicks[] = {\n")
-    out.extend(quick_row(form, number, form.releases) for number, form in enumerate(forms))
-    out.extend(list_row(leaf, forms) for leaf in lists)
+    rows = [quick_row(form, number, form.releases) for number, form in enumerate(forms)]
+    rows += [list_row(leaf, forms) for leaf in lists]
+    out.extend(quick for quick, _ in rows)
+    out.append("};\n\n/* Of the same rows, for processors without PEXT. */\n"
+               "static const tly_isa_special tly_isa_specials[] = {\n")
+    out.extend(special for _, special in rows)
     out.append("};\n")
     return "".join(out)
 
