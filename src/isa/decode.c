@@ -36,7 +36,7 @@ int64_t tly_isa_extract(uint64_t word, const tly_isa_field_row *field) {
     return (int64_t)value;
 }
 
-static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
+static inline uint32_t look_up(uint64_t word, const tly_isa_runs *node) {
     return node->first + (uint32_t)(word >> node->shift_a & node->mask_a) +
            ((uint32_t)(word >> node->shift_b & node->mask_b) << node->width_a);
 }
@@ -44,7 +44,8 @@ static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
 /* Two look-ups lead to a form or to a list of forms. Every word takes the same steps, so that a mix
  * of words leaves nothing to mispredict. */
 static inline uint32_t child_of(uint64_t word, uint32_t len) {
-    const tly_isa_node *node = &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len])]];
+    const tly_isa_runs *node =
+        &tly_isa_node_runs[tly_isa_buckets[look_up(word, &tly_isa_root_runs[len])]];
     return tly_isa_children[look_up(word, node)];
 }
 

@@ -6,17 +6,22 @@
 
 #include "isa/table.h"
 
-/* A look-up by two runs of bits of a word, the lower one first: the place is
- * first + (word >> shift_a & mask_a) + ((word >> shift_b & mask_b) << width_a). */
+/* A look-up by bits of a word, drawn together: the place is first + PEXT(word, bits). */
 typedef struct tly_isa_node {
-    uint64_t bits; /* both runs, in place */
+    uint64_t bits;
+    uint64_t first;
+} tly_isa_node;
+
+/* The same without PEXT: the bits are two runs, the lower one first, and the place is
+ * first + (word >> shift_a & mask_a) + ((word >> shift_b & mask_b) << width_a). */
+typedef struct tly_isa_runs {
     uint16_t first;
     uint8_t mask_a;
     uint8_t mask_b;
     uint8_t shift_a;
     uint8_t shift_b;
     uint8_t width_a;
-} tly_isa_node;
+} tly_isa_runs;
 
 typedef struct tly_isa_leaf {
     uint16_t first; /* in tly_isa_leaf_forms */

@@ -4,8 +4,8 @@
 
 #include "isa/decode.h"
 
-static inline uint32_t look_up(uint64_t word, const tly_isa_node *node) {
-    return node->first + (uint32_t)_pext_u64(word, node->bits);
+static inline uint64_t look_up(uint64_t word, const tly_isa_node *node) {
+    return node->first + _pext_u64(word, node->bits);
 }
 
 static inline __m256i bytes_to_words(const uint8_t *bytes) {

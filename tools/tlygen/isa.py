@@ -293,11 +293,15 @@ def forms_table(forms, ids, reserved, tileops):
     return "".join(out)
 
 
-def node_row(runs, first):
-    (shift_a, width_a), (shift_b, width_b) = runs
-    mask_a, mask_b = (1 << width_a) - 1, (1 << width_b) - 1
-    return (f"    {{UINT64_C(0x{mask_a << shift_a | mask_b << shift_b:X}), {first}, {mask_a}, {mask_b}, "
-            f"{shift_a}, {shift_b}, {width_a}}},\n")
+def nodes_text(name, size, nodes):
+    """A table of look-ups, twice: for PEXT, and as two runs."""
+    with_bits, with_runs = [], []
+    for (shift_a, width_a), (shift_b, width_b), first in nodes:
+        mask_a, mask_b = (1 << width_a) - 1, (1 << width_b) - 1
+        with_bits.append(f"    {{UINT64_C(0x{mask_a << shift_a | mask_b << shift_b:X}), {first}}},\n")
+        with_runs.append(f"    {{{first}, {mask_a}, {mask_b}, {shift_a}, {shift_b}, {width_a}}},\n")
+    return (f"const tly_isa_node tly_isa_{name}s[{size}] = {{\n{''.join(with_bits)}}};\n\n"
+            f"static const tly_isa_runs tly_isa_{name}_runs[{size}] = {{\n{''.join(with_runs)}}};\n\n")
 
 
 # What the decoder does without a loop, as in src/isa/decode.h.
@@ -407,21 +411,21 @@ def decode_table(forms):
 
     empty = len(index.buckets)
     index.buckets.append(index.node([], (0, 0), (0, 0)))
-    out = [head(SOURCE),
-           "/* First look-up: two runs of bits of the word, by its length, and the first bucket. */\n"
-           "const tly_isa_node tly_isa_roots[TLY_ISA_MAX_LEN + 1] = {\n"]
+    roots = []
     for length in range(9):  # other lengths lead to a bucket without forms
         runs = Index.ROOTS.get(length * 8, ((0, 0), (0, 0)))
-        out.append(node_row(runs, index.first.get(length * 8, empty)))
-    out.append("};\n\nconst uint16_t tly_isa_buckets[] = {")
+        roots.append((*runs, index.first.get(length * 8, empty)))
+    out = [head(SOURCE), "/* First look-up, by the length of the word; it leads to a bucket. */\n",
+           nodes_text("root", "TLY_ISA_MAX_LEN + 1", roots),
+           "const uint16_t tly_isa_buckets[] = {"]
     for at in range(0, len(index.buckets), 16):
         out.append("\n    " + " ".join(f"{v}," for v in index.buckets[at:at + 16]))
-    out.append("\n};\n\n/* Second look-up. */\nconst tly_isa_node tly_isa_nodes[] = {\n")
-    out.extend(node_row(((shift_a, width_a), (shift_b, width_b)), first)
-               for shift_a, width_a, shift_b, width_b, first in index.nodes)
+    out.append("\n};\n\n/* Second look-up. */\n" + nodes_text("node", len(index.nodes), [
+        ((shift_a, width_a), (shift_b, width_b), first)
+        for shift_a, width_a, shift_b, width_b, first in index.nodes]))
 
     # A child is the form of its leaf where that is one form, else one of the lists behind the forms.
-    out.append("};\n\n/* A form, or the number of forms plus that of a list. */\n"
+    out.append("/* A form, or the number of forms plus that of a list. */\n"
                "const uint16_t tly_isa_children[] = {")
     lists = [leaf for leaf in index.leaves if len(leaf) != 1]
     places = {id(leaf): number for number, leaf in enumerate(lists)}
