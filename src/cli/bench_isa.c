@@ -61,6 +61,7 @@ typedef struct words {
 
 static tly_status decode_all(void *user, uint64_t turn, tly_error *error) {
     words *w = user;
+    int64_t sum = 0;
     (void)turn;
     for (uint32_t i = 0; i < NUM_WORDS; i++) {
         tly_isa_insn insn;
@@ -68,8 +69,9 @@ static tly_status decode_all(void *user, uint64_t turn, tly_error *error) {
         if (status != TLY_OK) {
             return status;
         }
-        w->sum += insn.fields[0] + insn.form;
+        sum += insn.fields[0] + insn.form;
     }
+    w->sum += sum;
     return TLY_OK;
 }
 
