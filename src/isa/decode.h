@@ -53,6 +53,7 @@ typedef struct tly_isa_quick {
     uint8_t up; /* shifting it up and down by these puts it in its place and extends its sign */
     uint8_t down;
     uint8_t releases;
+    uint8_t pext_releases; /* 0 where that field takes more than two runs */
 } __attribute__((aligned(64))) tly_isa_quick;
 
 /* The special field by its pieces, each turned to its place. */
@@ -81,9 +82,10 @@ static inline void tly_isa_put_head(uint64_t word, const tly_isa_quick *quick,
            (const char *)quick + offsetof(tly_isa_quick, form), HEAD);
 }
 
-/* The decoder, one implementation a level; arguments and result are those of tly_isa_decode, the
- * length is at most 8. All hand over to tly_isa_decode_slowly what the quick way does not settle,
- * wrong arguments too. */
+/* The decoder at three speeds; arguments and result are those of tly_isa_decode, the length is at
+ * most
+ * 8. AVX2 hands over to portable what it does not settle, portable to the obvious loop, which
+ * refuses wrong arguments too. */
 tly_status tly_isa_decode_portable(uint64_t word, uint32_t len, tly_isa_release release,
                                    tly_isa_insn *out_insn, tly_error *error);
 tly_status tly_isa_decode_avx2(uint64_t word, uint32_t len, tly_isa_release release,

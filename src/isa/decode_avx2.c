@@ -36,9 +36,9 @@ tly_status tly_isa_decode_avx2(uint64_t word, uint32_t len, tly_isa_release rele
     __m256i words = _mm256_set1_epi64x((long long)word);
     uint64_t value;
 
-    if ((word & quick->mask) != quick->match || (quick->releases >> release & 1) == 0 ||
+    if ((word & quick->mask) != quick->match || (quick->pext_releases >> release & 1) == 0 ||
         !keeps_rules(words, quick)) {
-        return tly_isa_decode_slowly(word, len, release, out_insn, error);
+        return tly_isa_decode_portable(word, len, release, out_insn, error);
     }
     tly_isa_put_head(word, quick, out_insn);
     put_fields(words, quick, 0, out_insn);

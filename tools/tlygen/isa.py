@@ -346,14 +346,15 @@ def slots(form):
         low = min(low for _, _, low in field.pieces)
         extend = 64 - field.width if field.signed else 0
         runs = runs_of(field)
-    if len(pieces) > NUM_PIECES or runs is None:
+    if len(pieces) > NUM_PIECES:
         return None
     simple += [(0, 0)] * (NUM_SLOTS - len(simple))
     pieces += [(0, 0)] * (NUM_PIECES - len(pieces))
-    return {"runs": [f"UINT64_C(0x{run:X})" for run in runs[:2]],
+    return {"two_runs": int(runs is not None),
+            "runs": [f"UINT64_C(0x{run:X})" for run in (runs or (0, 0, 0))[:2]],
             "field_masks": [f"0x{(1 << width) - 1:X}" for _, width in simple],
             "field_shifts": [str(lsb) for lsb, _ in simple],
-            "special": special, "run_width": runs[2], "up": extend + low, "down": extend,
+            "special": special, "run_width": (runs or (0, 0, 0))[2], "up": extend + low, "down": extend,
             }, (f"    {{{{{', '.join(f'UINT64_C(0x{mask:X})' for mask, _ in pieces)}}}, "
                 f"{{{', '.join(str(turn) for _, turn in pieces)}}}, {extend}}},\n")
 
@@ -378,8 +379,10 @@ def quick_row(form, number, releases):
     if form_slots is None or form_checks is None or releases == 0:
         return NO_ROW
     above = (1 << 64) - (1 << form.bits)  # bits that the word has none of
+    pext_releases = releases if form_slots[0].pop("two_runs") else 0
     parts = {"mask": f"UINT64_C(0x{form.mask | above:X})", "match": f"UINT64_C(0x{form.match:X})",
-             **form_checks, **form_slots[0], "releases": f"0x{releases:X}", "form": number,
+             **form_checks, **form_slots[0], "releases": f"0x{releases:X}",
+             "pext_releases": f"0x{pext_releases:X}", "form": number,
              "len": form.bits // 8, "num_fields": len(form.fields)}
     return ("    {" + ", ".join(f".{name} = {{{', '.join(value)}}}" if isinstance(value, list)
                                 else f".{name} = {value}" for name, value in parts.items()) + "},\n",
