@@ -575,7 +575,7 @@ const tly_cli_exit tly_cli_exits[] = {
     {0, ""},
     {1, ""},
     {2, "try `tilery %s --help`"},
-    {3, "nothing was written; get the input again from its source, or have its writer look at the place named"},
+    {3, "nothing was written; mend the input at the place named, or get it again from its source"},
     {4, ""},
     {5, ""},
     {6, ""},
