@@ -44,9 +44,8 @@ static inline uint32_t look_up(uint64_t word, const tly_isa_runs *node) {
 /* Two look-ups lead to a form or to a list of forms. Every word takes the same steps, so that a mix
  * of words leaves nothing to mispredict. */
 static inline uint32_t child_of(uint64_t word, uint32_t len) {
-    const tly_isa_runs *node =
-        &tly_isa_node_runs[tly_isa_buckets[look_up(word, &tly_isa_root_runs[len])]];
-    return tly_isa_children[look_up(word, node)];
+    uint32_t node = tly_isa_buckets[look_up(word, &tly_isa_root_runs[len])] / TLY_ISA_SCALE;
+    return tly_isa_children[look_up(word, &tly_isa_node_runs[node])] / TLY_ISA_SCALE;
 }
 
 /* The form that owns a word in any of the releases, by its pattern alone; -1 if there is none. */

@@ -64,7 +64,9 @@ typedef struct tly_isa_special {
 } tly_isa_special;
 
 /* Generated. Two look-ups lead from a word to a row of tly_isa_quicks: roots by length, buckets,
- * nodes, children. */
+ * nodes, children. Buckets and children hold numbers times TLY_ISA_SCALE, which is what a node
+ * takes, so that an address is an addition away. */
+enum { TLY_ISA_SCALE = 16 };
 #pragma GCC visibility push(hidden)
 extern const tly_isa_node tly_isa_roots[TLY_ISA_MAX_LEN + 1];
 extern const uint16_t tly_isa_buckets[];

@@ -8,6 +8,16 @@ static inline uint64_t look_up(uint64_t word, const tly_isa_node *node) {
     return node->first + _pext_u64(word, node->bits);
 }
 
+static inline const tly_isa_node *node_at(uint64_t scaled) {
+    _Static_assert(sizeof(tly_isa_node) == TLY_ISA_SCALE, "no multiplication");
+    return (const tly_isa_node *)((const char *)tly_isa_nodes + scaled);
+}
+
+static inline const tly_isa_quick *quick_at(uint64_t scaled) {
+    return (const tly_isa_quick *)((const char *)tly_isa_quicks +
+                                   scaled * (sizeof(tly_isa_quick) / TLY_ISA_SCALE));
+}
+
 static inline __m256i bytes_to_words(const uint8_t *bytes) {
     return _mm256_cvtepu8_epi64(_mm_loadu_si32(bytes));
 }
@@ -31,8 +41,8 @@ static inline void put_fields(__m256i words, const tly_isa_quick *quick, int fir
 
 tly_status tly_isa_decode_avx2(uint64_t word, uint32_t len, tly_isa_release release,
                                tly_isa_insn *out_insn, tly_error *error) {
-    const tly_isa_node *node = &tly_isa_nodes[tly_isa_buckets[look_up(word, &tly_isa_roots[len])]];
-    const tly_isa_quick *quick = &tly_isa_quicks[tly_isa_children[look_up(word, node)]];
+    const tly_isa_node *node = node_at(tly_isa_buckets[look_up(word, &tly_isa_roots[len])]);
+    const tly_isa_quick *quick = quick_at(tly_isa_children[look_up(word, node)]);
     __m256i words = _mm256_set1_epi64x((long long)word);
     uint64_t value;
 

@@ -309,6 +309,7 @@ NUM_SLOTS = 8   # fields
 MASK_BITS = 16  # width of a field of one piece
 NUM_PIECES = 3  # pieces of the one field that needs more
 NUM_CHECKS = 4  # field rules
+SCALE = 16      # what numbers of nodes and rows are multiplied by
 
 
 def runs_of(field):
@@ -422,7 +423,7 @@ def decode_table(forms):
            nodes_text("root", "TLY_ISA_MAX_LEN + 1", roots),
            "const uint16_t tly_isa_buckets[] = {"]
     for at in range(0, len(index.buckets), 16):
-        out.append("\n    " + " ".join(f"{v}," for v in index.buckets[at:at + 16]))
+        out.append("\n    " + " ".join(f"{v * SCALE}," for v in index.buckets[at:at + 16]))
     out.append("\n};\n\n/* Second look-up. */\n" + nodes_text("node", len(index.nodes), [
         ((shift_a, width_a), (shift_b, width_b), first)
         for shift_a, width_a, shift_b, width_b, first in index.nodes]))
@@ -435,7 +436,7 @@ def decode_table(forms):
     children = [leaf[0][2] if len(leaf) == 1 else len(forms) + places[id(leaf)]
                 for leaf in (index.leaves[number] for number in index.children)]
     for at in range(0, len(children), 16):
-        out.append("\n    " + " ".join(f"{v}," for v in children[at:at + 16]))
+        out.append("\n    " + " ".join(f"{v * SCALE}," for v in children[at:at + 16]))
     spans, flat = [], []
     for leaf in lists:
         spans.append((len(flat), len(leaf)))
