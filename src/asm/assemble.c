@@ -244,6 +244,7 @@ static tly_status instruction(tly_assembler *a, tly_asm_reader *r, tly_error *er
         return status;
     }
     a->now.word = parsed.insn.word;
+    a->now.form = parsed.insn.form;
     a->now.len = parsed.num_fixups == 0 && !named &&
                          tly_object_section(a->object, a->section)->type != TLY_SECTION_NOBITS
                      ? parsed.insn.len
@@ -363,7 +364,9 @@ static tly_status remember(tly_assembler *a, size_t next) {
 static tly_status emit_finished(tly_assembler *a, const tly_finished *f) {
     uint8_t bytes[TLY_ISA_MAX_LEN];
     tly_base_store_u64(bytes, f->word);
-    if (!a->options->no_bundle_checks) {
+    if (!a->options->no_bundle_checks &&
+        tly_isa_form_at(f->form)->bundle !=
+            TLY_BUNDLE_NONE) { /* scalars are no matter of bundles */
         tly_isa_insn insn;
         if (tly_isa_decode(f->word, f->len, a->release, &insn, NULL) == TLY_OK) {
             tly_bundle_step(&a->bundle, &insn, a->line_number, warn, a);

@@ -19,7 +19,8 @@ typedef struct tly_local_label {
 typedef struct tly_finished {
     uint64_t word;
     uint32_t next; /* where the text goes on */
-    uint32_t len;  /* bytes of the word; 0: the second pass reads the statement again */
+    uint16_t len;  /* bytes of the word; 0: the second pass reads the statement again */
+    uint16_t form;
 } tly_finished;
 
 typedef struct tly_assembler {

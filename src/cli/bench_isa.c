@@ -8,6 +8,7 @@
 
 #include <tilery/asm.h>
 
+#include "asm/bundle.h"
 #include "base/error.h"
 #include "cli/bench.h"
 #include "isa/table.h"
@@ -149,14 +150,55 @@ typedef struct files {
     char pto_text[96], pto_program[96], x86_text[96], x86_object[96];
 } files;
 
+static void count_warning(void *user, const char *rule, const char *message) {
+    (void)rule, (void)message;
+    ++*(int *)user;
+}
+
+/* One line; `address` goes on behind it. */
+static void write_insn(FILE *out, const tly_isa_insn *insn, uint64_t *address) {
+    char text[TLY_ASM_MAX_TEXT];
+    tly_asm_format(insn, *address, NULL, text, sizeof text, NULL);
+    fprintf(out, "        %s\n", text);
+    *address += insn->len;
+}
+
+/* A tile operation with its two sources and its end. Returns the number of lines. */
+static uint32_t write_tile_bundle(FILE *out, uint64_t random, uint64_t *address) {
+    static const char *const starts[] = {"BSTART.VEC TADD, FP32", "BSTART.VEC TSUB, FP16",
+                                         "BSTART.VEC TMUL, FP32", "BSTART.VEC TMAX, FP16"};
+    const char *lines[] = {starts[random % 4], "B.IOT t#1, u#2, mask=1111, last, ->t<4KB>",
+                           "BSTOP"};
+    for (uint32_t i = 0; i < 3; i++) {
+        tly_isa_insn insn;
+        if (tly_asm_parse_insn(lines[i], strlen(lines[i]), *address, TLY_ISA_0_58_3, &insn, NULL) ==
+            TLY_OK) {
+            write_insn(out, &insn, address);
+        }
+    }
+    return 3;
+}
+
+/* The mix, with every bundle well formed: the assembler checks bundles and has nothing to say. */
 static void write_pto(FILE *out) {
     uint64_t state = 2, address = 0x10000;
-    for (uint32_t i = 0; i < NUM_LINES; i++) {
-        char text[TLY_ASM_MAX_TEXT];
+    tly_bundle bundle = {0};
+    for (uint32_t i = 0; i < NUM_LINES;) {
         tly_isa_insn insn = pick(&state);
-        tly_asm_format(&insn, address, NULL, text, sizeof text, NULL);
-        fprintf(out, "        %s\n", text);
-        address += insn.len;
+        tly_bundle ahead = bundle;
+        int warnings = 0;
+        tly_bundle_step(&ahead, &insn, 0, count_warning, &warnings);
+        if (warnings != 0 || (ahead.op != NULL && i + 3 > NUM_LINES)) {
+            continue;
+        }
+        if (ahead.op != NULL) {
+            i += write_tile_bundle(out, next(&state), &address);
+            bundle.open = 0;
+        } else {
+            write_insn(out, &insn, &address);
+            bundle = ahead;
+            i++;
+        }
     }
 }
 
@@ -268,7 +310,7 @@ static tly_status run_text(tly_bench *bench, const tly_bench_case *self, int dis
     }
     exe[len] = '\0';
     status = make_files(&f, error);
-    ours = (commands){{exe, "asm", f.pto_text, "-o", f.pto_program, "--no-bundle-checks", NULL}};
+    ours = (commands){{exe, "asm", f.pto_text, "-o", f.pto_program, NULL}};
     theirs = (commands){{as, "--64", f.x86_text, "-o", f.x86_object, NULL}};
     if (status == TLY_OK && disassemble) {
         status = spawn(&ours, 0, error);
