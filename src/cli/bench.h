@@ -102,6 +102,9 @@ void tly_bench_summarise(double *samples, uint32_t num, tly_bench_times *out_tim
 /* Seconds on a clock that only goes forward. */
 double tly_bench_now(void);
 
+/* Ticks of the time-stamp counter in a second; 0 where there is none. Takes 50 ms. */
+double tly_bench_ticks_per_second(void);
+
 /* Keeps the compiler from dropping work whose result nobody reads. */
 void tly_bench_keep(const void *memory);
 

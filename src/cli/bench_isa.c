@@ -97,27 +97,12 @@ static tly_status scan_all(void *user, uint64_t turn, tly_error *error) {
     return TLY_OK;
 }
 
-/* Ticks of the time-stamp counter in a second; 0 where there is none. */
-static double ticks_per_second(void) {
-#if defined(__x86_64__)
-    double start = tly_bench_now(), stop;
-    uint64_t first = __builtin_ia32_rdtsc(), last;
-    do {
-        stop = tly_bench_now();
-        last = __builtin_ia32_rdtsc();
-    } while (stop - start < 0.05);
-    return (double)(last - first) / (stop - start);
-#else
-    return 0;
-#endif
-}
-
 static tly_status run_decode(tly_bench *bench, const tly_bench_case *self, tly_error *error) {
     words *w = calloc(1, sizeof *w);
     uint64_t state = 1;
     tly_bench_side sides[] = {{"decode", decode_all, w}, {"scan", scan_all, w}};
     tly_bench_times times[2];
-    double per_word = ticks_per_second() / NUM_WORDS;
+    double per_word = tly_bench_ticks_per_second() / NUM_WORDS;
     tly_status status;
     if (w == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory");

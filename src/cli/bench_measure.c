@@ -114,3 +114,17 @@ tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint
     free(samples);
     return status;
 }
+
+double tly_bench_ticks_per_second(void) {
+#if defined(__x86_64__)
+    double start = tly_bench_now(), stop;
+    uint64_t first = __builtin_ia32_rdtsc(), last;
+    do {
+        stop = tly_bench_now();
+        last = __builtin_ia32_rdtsc();
+    } while (stop - start < 0.05);
+    return (double)(last - first) / (stop - start);
+#else
+    return 0;
+#endif
+}
