@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of the machine's parts into each other. Each executes one instruction or one
+ * operation completely: checks, effects, trap and TPC. */
+#ifndef TLY_PTO_EXEC_H
+#define TLY_PTO_EXEC_H
+
+#include "pto/machine.h"
+
+/* One word at TPC, whatever it is (asl/arch/dispatch/top-level). `bits` is 16, 32, 48 or 64.
+ * Returns whether it was executed. The plain path: nothing predecoded. */
+bool tly_pto_execute(tly_pto_machine *machine, uint64_t word, uint32_t bits);
+
+/* A decoded scalar instruction, after tly_pto_begin_attempt (asl/scalar/model/dispatch). */
+bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_isa_insn *insn);
+
+/* A decoded command, after tly_pto_begin_attempt (asl/block/model/dispatch). */
+bool tly_pto_execute_command(tly_pto_machine *machine, const tly_isa_insn *insn);
+
+/* Commits the active block with `continuation` as the next address
+ * (asl/block/model/commit/validation). */
+bool tly_pto_complete_bundle(tly_pto_machine *machine, uint64_t continuation);
+
+/* The tile operation that the complete header selects (asl/block/model/dispatch/tile-execution). */
+bool tly_pto_execute_tile_operation(tly_pto_machine *machine);
+
+/* The body of the active block begins (asl/block/model/lifecycle/enter-stop). */
+bool tly_pto_enter_body(tly_pto_machine *machine);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One machine: the architectural state, its memory, and what is derived from both. */
+#ifndef TLY_PTO_MACHINE_H
+#define TLY_PTO_MACHINE_H
+
+#include <tilery/context.h>
+#include <tilery/isa.h>
+#include <tilery/status.h>
+
+#include "pto/reason.h"
+#include "pto/state.h"
+
+struct tly_pto_profile;
+struct tly_pto_tile_store;
+struct tly_pto_code;
+
+/* Guest memory: one mapping, reserved whole and touched only where the guest writes. Addresses
+ * 0 .. size-1; rings 2 to 15 see the first app_limit bytes. */
+typedef struct tly_pto_memory {
+    uint8_t *bytes;
+    uint64_t size;
+    uint64_t app_limit;
+} tly_pto_memory;
+
+typedef struct tly_pto_machine {
+    tly_pto_core core;
+    tly_pto_memory memory;
+    const struct tly_pto_profile *profile; /* numeric behaviour */
+    const tly_context *context;
+    struct tly_pto_tile_store *tiles; /* elements of tiles */
+    struct tly_pto_code *code;        /* predecoded blocks */
+    tly_isa_release release;
+    tly_pto_reason reason; /* of the last refusal */
+
+    /* a capture of the memory model */
+    bool capture_enabled;
+    uint32_t num_events;
+    tly_pto_event events[TLY_PTO_NUM_EVENTS];
+
+    uint32_t num_queues; /* slots of general queues */
+    tly_pto_gqm_queue *queues;
+    tly_pto_gqm_entry *queue_entries; /* TLY_PTO_GQM_MAX_CAPACITY for each slot */
+} tly_pto_machine;
+
+#endif
