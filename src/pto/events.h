@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory events: a capture of what the elements do, or a candidate execution that a host builds,
+ * and whether total store order allows it (asl/arch/memory-model/memory-events, ordering). */
+#ifndef TLY_PTO_EVENTS_H
+#define TLY_PTO_EVENTS_H
+
+#include "pto/machine.h"
+
+/* Forgets all events and begins to record those of processing element `agent`'s instructions. */
+void tly_pto_capture_start(tly_pto_machine *machine, uint32_t agent);
+void tly_pto_capture_stop(tly_pto_machine *machine);
+
+/* What execution records while a capture runs; nothing otherwise, nor beyond
+ * TLY_PTO_NUM_EVENTS. */
+void tly_pto_record_load(tly_pto_machine *machine, uint64_t address, uint32_t size, uint64_t value,
+                         tly_pto_order order);
+void tly_pto_record_store(tly_pto_machine *machine, uint64_t address, uint32_t size, uint64_t value,
+                          tly_pto_order order);
+void tly_pto_record_atomic(tly_pto_machine *machine, uint64_t address, uint32_t size,
+                           uint64_t read_value, uint64_t write_value, bool write_performed,
+                           tly_pto_order order);
+void tly_pto_record_fence(tly_pto_machine *machine, uint32_t predecessor, uint32_t successor);
+
+typedef struct tly_pto_verdict {
+    bool valid;
+    bool acyclic_uniproc;
+    bool acyclic_tso;
+    bool allowed;
+} tly_pto_verdict;
+
+void tly_pto_judge_events(const tly_pto_machine *machine, tly_pto_verdict *out_verdict);
+
+#endif
