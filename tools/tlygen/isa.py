@@ -176,6 +176,7 @@ def outputs(root):
         "src/isa/words_table.h": isa_docs.words_table(every, words, tileops, tile_words, head,
                                                       c_string),
         "src/isa/forms.h": forms_header(every, ids),
+        "src/isa/fields.h": fields_header(every, ids),
         "src/isa/forms_table.h": forms_table(every, ids, reserved, tileops),
         "src/isa/decode_table.h": decode_table(every),
         "src/isa/tileops_table.h": tileops_table(tileops, names),
@@ -194,6 +195,28 @@ def forms_header(forms, ids):
                "enum tly_isa_operand_kind {\n")
     for number, (kind, (_, _, what)) in enumerate(KINDS.items()):
         out.append(f"    TLY_KIND_{kind.upper()} = {number}, /* {what} */\n")
+    out.append("};\n\n/* Semantic routines: the column `handler` of a form's row. */\n"
+               "enum tly_isa_handler {\n")
+    for number, handler in enumerate(sorted({form.handler for form in forms})):
+        out.append(f"    TLY_HANDLER_{upper_name(handler)} = {number},\n")
+    out.append("};\n\n#endif\n")
+    return "".join(out)
+
+
+def upper_name(name):
+    """ExecuteBundleStart -> EXECUTE_BUNDLE_START, B/E -> B_E, "-" -> NONE."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_"))
+    return words.upper() or "NONE"
+
+
+def fields_header(forms, ids):
+    """Where a form's field stands in tly_isa_insn.fields."""
+    out = [head(SOURCE), "#ifndef TLY_ISA_FIELDS_H\n#define TLY_ISA_FIELDS_H\n\n"
+           "/* Places in tly_isa_insn.fields: TLY_FIELD_ form _ field. */\n"
+           "enum tly_isa_field_place {\n"]
+    for form in forms:
+        for place, name in enumerate(form.fields):
+            out.append(f"    TLY_FIELD_{ids[id(form)]}_{upper_name(name)} = {place},\n")
     out.append("};\n\n#endif\n")
     return "".join(out)
 
