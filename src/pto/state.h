@@ -241,6 +241,9 @@ typedef struct tly_pto_frame_template {
 
 /* What the header commands of a block say; cleared when a block begins or ends. */
 typedef struct tly_pto_header {
+    /* Not architectural: nothing but the operation was written since the header was cleared, which
+     * makes clearing short. False is always right; who writes a header from outside sets it so. */
+    bool untouched;
     bool commit_target_set;
     bool condition_set;
     bool system_terminal_pending;
