@@ -20,6 +20,7 @@ _tilery() {
     serve:--listen) :; return ;;
     serve:--max-connections) :; return ;;
     serve:--pack-limit) :; return ;;
+    serve:--cache) :; return ;;
     serve:--idle-timeout) :; return ;;
     serve:--log) COMPREPLY=($(compgen -W 'error warning info debug' -- "$word")); return ;;
     get:-o|get:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -55,7 +56,7 @@ _tilery() {
         case "$command" in
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --idle-timeout --log --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         asm) COMPREPLY=($(compgen -W '-o --output -c --object --format --isa --address --entry --listing --werror --no-bundle-checks -h --help' -- "$word")) ;;

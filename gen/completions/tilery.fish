@@ -21,6 +21,7 @@ complete -c tilery -n '__fish_seen_subcommand_from serve' -F
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l listen -x -d 'where to take connections: unix:/PATH or tcp:127.0.0.1:PORT; port 0 takes a free one; always needed'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l max-connections -x -d 'turn away clients beyond that many'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l pack-limit -x -d 'largest tensor that is packed; a larger one is served as it is kept'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l cache -x -d 'memory for packed variants, so that each is packed once and shared; 0 packs for every request anew'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l idle-timeout -x -d 'close connections on which nothing was asked for so long'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l log -x -a 'error warning info debug' -d 'how much to say on standard error about what goes on'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l json -d 'print one JSON object a line: when listening, and counts when stopped'

@@ -48,6 +48,8 @@ typedef struct tly_server_options {
     uint32_t progress_timeout_ms; /* a peer that neither takes nor sends what it should: 30 s */
     uint32_t stop_timeout_ms;     /* what tly_server_stop grants to running transfers: 5 s */
     uint32_t socket_buffer_len;   /* SO_SNDBUF, bytes: what has been measured */
+    uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
+                           all who ask for it: none */
 } tly_server_options;
 
 /* A server: one event loop, packing on other threads. */
@@ -86,6 +88,8 @@ typedef struct tly_server_stats {
     uint64_t num_failed;       /* answered with an ERROR */
     uint64_t sent_len;         /* bytes of tensor data handed to the system */
     uint64_t max_buffered_len; /* most bytes of packed data held at a time, all connections */
+    uint64_t num_packings;     /* variants packed into the cache */
+    uint64_t num_shared;       /* answers from a variant that another request had made */
 } tly_server_stats;
 
 /* Counts since tly_server_new. Thread-safe. */

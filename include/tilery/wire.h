@@ -157,7 +157,8 @@ TLY_API void tly_wire_free(tly_wire *wire);
 /* Memory to receive into, or to send from. */
 typedef struct tly_wire_span {
     void *at;
-    size_t len; /* bytes */
+    size_t len;  /* bytes */
+    void *token; /* output: of the payload that this is part of; NULL: bytes of the connection */
 } tly_wire_span;
 
 typedef enum tly_wire_event_kind {

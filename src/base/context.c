@@ -150,10 +150,14 @@ void tly_base_free(const tly_context *context, void *block, size_t len, size_t a
     }
 }
 
+int tly_base_logs(const tly_context *context, tly_log_level level) {
+    return context->log != NULL && (int32_t)level <= context->log_level;
+}
+
 void tly_base_log(const tly_context *context, tly_log_level level, const char *format, ...) {
     char line[512];
     va_list args;
-    if (context->log == NULL || (int32_t)level > context->log_level) {
+    if (!tly_base_logs(context, level)) {
         return;
     }
     va_start(args, format);

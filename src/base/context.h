@@ -15,6 +15,9 @@ void *tly_base_grow(const tly_context *context, void *old, size_t old_len, size_
                     size_t alignment);
 void tly_base_free(const tly_context *context, void *block, size_t len, size_t alignment);
 
+/* Would a line of this level be logged? For lines whose parts cost something. Thread-safe. */
+int tly_base_logs(const tly_context *context, tly_log_level level);
+
 /* One line of log; formatting costs nothing when the level is not wanted. Thread-safe. */
 void tly_base_log(const tly_context *context, tly_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -12,6 +12,8 @@
 #include "cli/options_table.h"
 #include "cli/text.h"
 
+#define DEFAULT_CACHE_LEN (UINT64_C(1) << 30)
+
 /* The one server of this process, for the signal handler, which gets no argument. Set before the
  * handler is installed and cleared after it is gone. */
 static tly_server *volatile server_to_stop;
@@ -90,6 +92,8 @@ static void report(tly_cli *cli, const tly_server *server) {
         tly_json_u64(&json, "requests", stats.num_requests);
         tly_json_u64(&json, "served", stats.num_served);
         tly_json_u64(&json, "packed", stats.num_packed);
+        tly_json_u64(&json, "packings", stats.num_packings);
+        tly_json_u64(&json, "shared", stats.num_shared);
         tly_json_u64(&json, "failed", stats.num_failed);
         tly_json_u64(&json, "bytes", stats.sent_len);
         tly_json_u64(&json, "peak_buffered_bytes", stats.max_buffered_len);
@@ -98,11 +102,12 @@ static void report(tly_cli *cli, const tly_server *server) {
     } else {
         char bytes[32];
         fprintf(cli->out,
-                "stopped: %llu connection%s, %llu tensor%s served (%llu packed on the fly), %llu "
-                "refused, %s sent\n",
+                "stopped: %llu connection%s, %llu tensor%s served (%llu packed, %llu of them "
+                "from the cache), %llu refused, %s sent\n",
                 (unsigned long long)stats.num_connections, tly_text_s(stats.num_connections),
                 (unsigned long long)stats.num_served, tly_text_s(stats.num_served),
-                (unsigned long long)stats.num_packed, (unsigned long long)stats.num_failed,
+                (unsigned long long)stats.num_packed, (unsigned long long)stats.num_shared,
+                (unsigned long long)stats.num_failed,
                 tly_text_bytes(bytes, sizeof bytes, stats.sent_len));
     }
 }
@@ -115,6 +120,7 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     options.size = sizeof options;
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
+    options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
     status = tly_server_new(context, catalogue, &options, &server, error);
     if (status != TLY_OK) {

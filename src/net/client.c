@@ -78,7 +78,7 @@ static tly_status fail_io(tly_client *client, tly_net_result result, const char 
 tly_status tly_client_flush(tly_client *client, tly_error *error) {
     while (tly_wire_queued(client->wire) != 0) {
         uint64_t len;
-        tly_net_result result = tly_net_send(client->fd, client->wire, &len);
+        tly_net_result result = tly_net_send(&client->channel, client->wire, &len);
         if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
             return fail_io(client, result, "send to", error);
         }
@@ -102,7 +102,7 @@ tly_status tly_client_event(tly_client *client, tly_wire_event *out_event, tly_e
         if (out_event->kind != TLY_WIRE_EVENT_NONE) {
             return TLY_OK;
         }
-        result = tly_net_receive(client->fd, client->wire, &len);
+        result = tly_net_receive(&client->channel, client->wire, &len);
         if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
             return fail_io(client, result, "receive from", error);
         }
@@ -171,7 +171,7 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a client");
     }
     client->context = context;
-    client->fd = -1;
+    client->channel.fd = -1;
     client->max_tensor_len = options->max_tensor_len != 0 ? options->max_tensor_len : UINT64_MAX;
     client->progress_timeout_ms =
         options->progress_timeout_ms != 0 ? options->progress_timeout_ms : DEFAULT_PROGRESS_MS;
@@ -181,10 +181,10 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
         status = tly_net_connect(address,
                                  options->connect_timeout_ms != 0 ? options->connect_timeout_ms
                                                                   : DEFAULT_CONNECT_MS,
-                                 options->socket_buffer_len, &client->fd, error);
+                                 options->socket_buffer_len, &client->channel.fd, error);
     }
     if (status == TLY_OK) {
-        tly_net_set_timeout(client->fd, client->progress_timeout_ms);
+        tly_net_set_timeout(client->channel.fd, client->progress_timeout_ms);
         status = hello(client, error);
     }
     if (status != TLY_OK) {
@@ -214,11 +214,11 @@ void tly_client_free(tly_client *client) {
     if (client == NULL) {
         return;
     }
-    if (client->fd >= 0) {
+    if (client->channel.fd >= 0) {
         if (client->broken) {
-            close(client->fd);
+            close(client->channel.fd);
         } else {
-            close_in_order(client->fd);
+            close_in_order(client->channel.fd);
         }
     }
     tly_wire_free(client->wire);

@@ -11,7 +11,7 @@
 struct tly_client {
     const tly_context *context;
     tly_wire *wire;
-    int fd;
+    tly_net_channel channel;
     int broken;
     uint32_t progress_timeout_ms;
     uint64_t max_tensor_len;

@@ -34,12 +34,20 @@ tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, 
 /* Longest silence in a blocking read or write. */
 void tly_net_set_timeout(int fd, uint32_t timeout_ms);
 
+/* The way that a connection's bytes take. Plain memory. */
+typedef struct tly_net_channel {
+    int fd;
+    /* Are these bytes of the output also in a file, so that the kernel can send them from there?
+     * NULL: never. */
+    int (*in_file)(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
+} tly_net_channel;
+
 /* Sends once what the connection has to send. */
-tly_net_result tly_net_send(int fd, tly_wire *wire, uint64_t *out_len);
+tly_net_result tly_net_send(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len);
 
 /* Receives once, straight into the places that the connection names. OUT_OF_MEMORY comes as ERROR
  * with errno ENOMEM. */
-tly_net_result tly_net_receive(int fd, tly_wire *wire, uint64_t *out_len);
+tly_net_result tly_net_receive(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len);
 
 /* Reads and drops what has come. The end of a connection needs it: a socket that is closed with
  * unread input takes back output that the peer has not read. */

@@ -17,6 +17,7 @@ typedef struct decision {
     const tly_nest *native; /* nest of the stored layout; NULL: it has none */
     uint32_t num_profiles;
     int allow_transcode;
+    int has_source;
     uint32_t min_alignment;
     /* what the entry chosen last would give */
     tly_descriptor made;
@@ -46,6 +47,33 @@ static int32_t skip(decision *d, uint32_t index, const char *why) {
 }
 
 /* ---- producing a layout ---- */
+
+/* Names what will be packed; `profile` is NULL for a core layout. */
+static void name_variant(decision *d, uint8_t tag, const tly_panel_profile *profile) {
+    tly_answer *a = d->answer;
+    uint8_t *out = a->variant;
+    size_t len = 0;
+    a->variant_len = 0;
+    if (!d->has_source) {
+        return;
+    }
+    memcpy(out, &a->source, sizeof a->source);
+    memset(out + sizeof a->source, 0, 8);
+    out[sizeof a->source] = tag;
+    out += sizeof a->source + 8;
+    if (profile != NULL) {
+        tly_panel_profile bare = *profile;
+        bare.alignment = 1;
+        bare.kernel_version = 0;
+        bare.has_probe = 0;
+        bare.probe_hash = 0;
+        memset(bare.kernel, 0, sizeof bare.kernel);
+        if (tly_panel_encode(&bare, out, TLY_PANEL_MAX_LEN, &len, NULL) != TLY_OK) {
+            return;
+        }
+    }
+    a->variant_len = (uint32_t)(sizeof a->source + 8 + len);
+}
 
 /* Plans the packing into d->nest, `len` bytes; fills d->made's buffer. */
 static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignment) {
@@ -160,6 +188,7 @@ static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
     d->made.shape = s->shape;
     d->made.buffers = &d->made_buffer;
     memset(&d->made_buffer, 0, sizeof d->made_buffer);
+    name_variant(d, tag, NULL);
     return plan(d, index, len, 64);
 }
 
@@ -210,6 +239,7 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
         d->named_alignment = profile.alignment;
         return TLY_WIRE_NATIVE;
     }
+    name_variant(d, TLY_PANEL_LAYOUT_TAG, &profile);
     verdict = plan(d, index, len, profile.alignment);
     if (verdict != TLY_WIRE_TRANSCODE) {
         return verdict;
@@ -268,20 +298,18 @@ static tly_status use_native(tly_answer *a, const tly_catalogue_entry *entry,
     tly_status status = TLY_OK;
     a->num_parts = stored->num_buffers;
     a->parts =
-        tly_base_calloc(a->context, a->num_parts * sizeof *a->parts, _Alignof(tly_answer_part));
+        tly_base_calloc(a->context, a->num_parts * sizeof *a->parts, _Alignof(tly_catalogue_bytes));
     if (a->parts == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for an answer");
     }
     for (uint32_t i = 0; i < a->num_parts && status == TLY_OK; i++) {
-        const void *at = NULL;
         buffers[i] = stored->buffers[i];
         if (buffers[i].byte_size != 0) {
             if (buffers[i].alignment < min_alignment) {
                 buffers[i].alignment = min_alignment;
             }
-            status = tly_catalogue_buffer(entry, stored, i, &at, &a->parts[i].len, error);
-            a->parts[i].at = at;
+            status = tly_catalogue_buffer(entry, stored, i, &a->parts[i], error);
         }
     }
     d.buffers = buffers;
@@ -290,17 +318,16 @@ static tly_status use_native(tly_answer *a, const tly_catalogue_entry *entry,
 
 static tly_status use_made(tly_answer *a, const tly_catalogue_entry *entry, decision *d,
                            tly_error *error) {
-    const void *at;
-    uint64_t len;
+    tly_catalogue_bytes bytes;
     tly_status status;
     if (a->plan == NULL) { /* an empty tensor: nothing to pack */
         return encode(a, &d->made, error);
     }
-    status = tly_catalogue_buffer(entry, d->stored, 0, &at, &len, error);
+    status = tly_catalogue_buffer(entry, d->stored, 0, &bytes, error);
     if (status != TLY_OK) {
         return status;
     }
-    a->src = (const uint8_t *)at + d->stored->byte_offset;
+    a->src = bytes.at + d->stored->byte_offset;
     return encode(a, &d->made, error);
 }
 
@@ -317,6 +344,7 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
     }
     tly_pack_plan_free(a->plan); /* of an entry that came to nothing */
     a->plan = NULL;
+    a->variant_len = 0;
     if (index < request->layouts.num) {
         say(d, "entry %u is the native layout, %s", index, tly_layout_name(d->stored->layout));
     } else {
@@ -337,6 +365,9 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
                          const tly_wire_request *request, uint8_t *work, decision *d,
                          tly_nest *native, tly_error *error) {
     tly_descriptor stored;
+    /* First of all: what changes from here on is noticed. */
+    int has_source = tly_catalogue_get_source(
+        entry->store, entry->store != NULL ? entry->index : (uintptr_t)entry->data, &a->source);
     tly_status status = tly_catalogue_describe(entry, work, TLY_CATALOGUE_WORK_LEN, &stored, error);
     if (status != TLY_OK) {
         return status;
@@ -356,6 +387,7 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     d->answer = a;
     d->limits = limits;
     d->stored = &stored;
+    d->has_source = has_source;
     d->allow_transcode = (request->request_flags & TLY_WIRE_ALLOW_TRANSCODE) != 0;
     d->min_alignment = request->min_alignment;
     /* A tensor with more sections (quantization, shard, ...) would lose them: it goes as it is. */
@@ -435,7 +467,7 @@ void tly_answer_cleanup(tly_answer *answer) {
     tly_pack_plan_free(answer->plan);
     tly_base_free(answer->context, answer->descriptor, answer->descriptor_len, 1);
     tly_base_free(answer->context, answer->parts, answer->num_parts * sizeof *answer->parts,
-                  _Alignof(tly_answer_part));
+                  _Alignof(tly_catalogue_bytes));
     answer->plan = NULL;
     answer->descriptor = NULL;
     answer->parts = NULL;

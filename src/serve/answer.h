@@ -20,23 +20,24 @@ typedef struct tly_answer_limits {
     uint64_t probe_budget; /* bytes of probe work that the peer may still cause; in and out */
 } tly_answer_limits;
 
-/* A run of bytes of the native layout. */
-typedef struct tly_answer_part {
-    const uint8_t *at;
-    uint64_t len;
-} tly_answer_part;
+/* Says which bytes a packing makes: the source, the layout's tag, and for a panel its template
+ * without what does not change a byte (alignment, kernel, probe). */
+#define TLY_ANSWER_VARIANT_LEN (sizeof(tly_catalogue_source) + 8 + TLY_PANEL_MAX_LEN)
 
 typedef struct tly_answer {
     const tly_context *context;
     uint8_t *descriptor; /* serialised */
     size_t descriptor_len;
-    uint64_t total;         /* bytes of data */
-    tly_pack_plan *plan;    /* NULL: native, `parts` as they are */
-    const uint8_t *src;     /* plan: element whose index is all zero */
-    tly_answer_part *parts; /* native: the buffers */
+    uint64_t total;             /* bytes of data */
+    tly_pack_plan *plan;        /* NULL: native, `parts` as they are */
+    const uint8_t *src;         /* plan: element whose index is all zero */
+    tly_catalogue_bytes *parts; /* native: the buffers */
     uint32_t num_parts;
     const tly_store *store; /* bytes come from this file; NULL: from memory */
-    char reason[256];       /* why this layout, for the log */
+    tly_catalogue_source source;
+    uint32_t variant_len; /* 0: nothing is packed, or the source cannot be told */
+    uint8_t variant[TLY_ANSWER_VARIANT_LEN];
+    char reason[256]; /* why this layout, for the log */
 } tly_answer;
 
 /* Decides by the rules of tilery/wire.h. `out_code` is the tly_wire_code of a refusal. Errors:

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "store/store.h"
 
 struct tly_catalogue {
     const tly_context *context;
@@ -253,20 +255,45 @@ tly_status tly_catalogue_describe(const tly_catalogue_entry *entry, void *work, 
 }
 
 tly_status tly_catalogue_buffer(const tly_catalogue_entry *entry, const tly_descriptor *descriptor,
-                                uint32_t buffer, const void **out_data, uint64_t *out_len,
-                                tly_error *error) {
-    uint64_t offset;
+                                uint32_t buffer, tly_catalogue_bytes *out, tly_error *error) {
+    const void *at;
     tly_status status;
     if (entry->store == NULL) {
-        *out_data = entry->data;
-        *out_len = descriptor->buffers[0].byte_size;
+        out->at = entry->data;
+        out->len = descriptor->buffers[0].byte_size;
+        out->fd = -1;
+        out->offset = 0;
         return TLY_OK;
     }
-    status =
-        tly_store_buffer_range(entry->store, entry->index, descriptor, buffer, &offset, out_len);
+    status = tly_store_buffer_range(entry->store, entry->index, descriptor, buffer, &out->offset,
+                                    &out->len);
     if (status != TLY_OK) {
         return tly_base_fail(error, status, TLY_NO_OFFSET, "buffer", "buffer %u is not there",
                              buffer);
     }
-    return tly_store_view(entry->store, entry->index, offset, *out_len, out_data, error);
+    status = tly_store_view(entry->store, entry->index, out->offset, out->len, &at, error);
+    out->at = at;
+    out->fd = entry->store->fd;
+    return status;
+}
+
+int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalogue_source *out) {
+    struct stat info;
+    memset(out, 0, sizeof *out);
+    out->place = place;
+    if (store == NULL || store->fd < 0) {
+        return 1;
+    }
+    if (fstat(store->fd, &info) != 0) {
+        return 0;
+    }
+    out->device = (uint64_t)info.st_dev;
+    out->inode = (uint64_t)info.st_ino;
+    out->file_len = (uint64_t)info.st_size;
+    out->changed_ns = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
+    return 1;
+}
+
+uint64_t tly_catalogue_generation(const tly_catalogue *catalogue) {
+    return catalogue->num_entries;
 }

@@ -16,6 +16,19 @@ typedef struct tly_catalogue_entry {
     const void *data;
 } tly_catalogue_entry;
 
+/* Which bytes stand behind a tensor. As long as it stays the same, what was packed from them holds;
+ * a file that was written to or replaced has another. Compared as memory. */
+typedef struct tly_catalogue_source {
+    uint64_t device, inode, file_len, changed_ns; /* of the file; all 0: in memory */
+    uint64_t place;                               /* number in the file, or address */
+} tly_catalogue_source;
+
+/* Asks the system about the file as it is now. Returns 0 where it does not say. Thread-safe. */
+int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalogue_source *out);
+
+/* Grows with every tensor that is added: what was found before may look different now. */
+uint64_t tly_catalogue_generation(const tly_catalogue *catalogue);
+
 /* Keys are compared byte by byte and never become file names. NULL if there is none. */
 const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, const char *key,
                                               size_t key_len);
@@ -28,9 +41,16 @@ const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, co
 tly_status tly_catalogue_describe(const tly_catalogue_entry *entry, void *work, size_t work_len,
                                   tly_descriptor *out_descriptor, tly_error *error);
 
-/* Where a buffer is. Bytes of a file may be touched only as tly_store_view says. */
+/* A run of bytes of a tensor. Those of a file may be touched only as tly_store_view says. */
+typedef struct tly_catalogue_bytes {
+    const uint8_t *at;
+    uint64_t len;
+    int fd;          /* the file that they also are in, at `offset`; -1: none */
+    uint64_t offset; /* bytes */
+} tly_catalogue_bytes;
+
+/* Where a buffer is. Errors: those of tly_store_view. */
 tly_status tly_catalogue_buffer(const tly_catalogue_entry *entry, const tly_descriptor *descriptor,
-                                uint32_t buffer, const void **out_data, uint64_t *out_len,
-                                tly_error *error);
+                                uint32_t buffer, tly_catalogue_bytes *out, tly_error *error);
 
 #endif

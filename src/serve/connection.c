@@ -44,7 +44,7 @@ void tly_serve_conn_reap(serve_conn *c) {
 
 static void on_poll_closed(uv_handle_t *handle) {
     serve_conn *c = handle->data;
-    close(c->fd); /* not before: the poll must not see the number reused */
+    close(c->channel.fd); /* not before: the poll must not see the number reused */
     c->poll_open = 0;
     tly_serve_conn_reap(c);
 }
@@ -86,7 +86,8 @@ static serve_conn *new_conn(tly_server *server, int fd, tly_error *error) {
         return NULL;
     }
     c->server = server;
-    c->fd = fd;
+    c->channel.fd = fd;
+    c->channel.in_file = tly_serve_in_file;
     c->poll.data = c;
     c->poll_open = 1;
     c->number = ++server->next_conn;
@@ -167,7 +168,7 @@ static void take_events(serve_conn *c) {
 static void read_some(serve_conn *c) {
     for (int i = 0; i < READS_PER_TURN && c->state == CONN_OPEN; i++) {
         uint64_t len;
-        tly_net_result result = tly_net_receive(c->fd, c->wire, &len);
+        tly_net_result result = tly_net_receive(&c->channel, c->wire, &len);
         if (result == TLY_NET_OK) {
             c->moved_at = uv_now(&c->server->loop);
             take_events(c);
@@ -206,7 +207,7 @@ static void spoil(serve_conn *c) {
 static int write_some(serve_conn *c) {
     for (int i = 0; i < SENDS_PER_TURN; i++) {
         uint64_t len;
-        tly_net_result result = tly_net_send(c->fd, c->wire, &len);
+        tly_net_result result = tly_net_send(&c->channel, c->wire, &len);
         if (result == TLY_NET_OK) {
             c->moved_at = uv_now(&c->server->loop);
             atomic_fetch_add_explicit(&c->server->sent_len, len, memory_order_relaxed);
@@ -246,7 +247,7 @@ static void want(serve_conn *c, int events) {
 /* Drops what the peer still sends, until it closes too. */
 static void drain(serve_conn *c) {
     for (int i = 0; i < READS_PER_TURN; i++) {
-        tly_net_result result = tly_net_drain(c->fd);
+        tly_net_result result = tly_net_drain(c->channel.fd);
         if (result == TLY_NET_AGAIN) {
             want(c, UV_READABLE);
             return;
@@ -287,7 +288,7 @@ void tly_serve_conn_run(serve_conn *c) {
             tly_serve_conn_kill(c, "closed");
             return;
         }
-        shutdown(c->fd, SHUT_WR);
+        shutdown(c->channel.fd, SHUT_WR);
         c->state = CONN_DRAINING;
         drain(c);
         return;

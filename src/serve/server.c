@@ -196,6 +196,7 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
         server->options = *options;
     }
     fill_defaults(&server->options);
+    server->variants.limit = server->options.cache_len;
     tly_answer_layouts(server->layouts, &server->layout_list);
     if (tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
         tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
@@ -230,6 +231,8 @@ void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats)
     out_stats->num_failed = atomic_load(&server->failed);
     out_stats->sent_len = atomic_load(&server->sent_len);
     out_stats->max_buffered_len = atomic_load(&server->max_buffered);
+    out_stats->num_packings = atomic_load(&server->packings);
+    out_stats->num_shared = atomic_load(&server->shared);
 }
 
 void tly_server_free(tly_server *server) {
@@ -245,6 +248,8 @@ void tly_server_free(tly_server *server) {
     uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle and every job is back */
     uv_loop_close(&server->loop);
     tly_serve_free_spare(server);
+    tly_memo_clear(&server->memo);
+    tly_variants_cleanup(server);
     tly_panel_verdicts_free(server->verdicts);
     tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
 }

@@ -10,7 +10,8 @@
 #include <uv.h>
 
 #include "net/socket.h"
-#include "serve/answer.h"
+#include "serve/memo.h"
+#include "serve/variant.h"
 
 #define MAX_LISTENERS 8
 
@@ -49,6 +50,9 @@ struct tly_server {
     uint64_t buffered; /* bytes of chunks in use */
     uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN];
     tly_wire_layouts layout_list;
+    tly_memo memo;
+    tly_variants variants;
+    atomic_ullong packings, shared;
     atomic_ullong accepted, refused, requests, served, packed, failed, sent_len, max_buffered;
 };
 
@@ -67,6 +71,8 @@ struct serve_chunk {
  * not seen that the first is done. */
 #define SERVE_JOBS 2
 
+#define SERVE_MAX_CHUNK_LEN (UINT64_C(4) << 20) /* bytes of a piece */
+
 typedef struct serve_job {
     uv_work_t work;
     serve_stream *stream;
@@ -80,25 +86,28 @@ struct serve_stream {
     serve_stream *next;
     serve_conn *conn;
     uint32_t id;
-    int closed; /* nothing more is sent */
-    tly_answer answer;
-    uint64_t queued; /* native: bytes given to the connection */
-    uint32_t part;   /* native: where we are */
+    int closed;           /* nothing more is sent */
+    serve_answer *answer; /* decided, or being decided */
+    variant_reader reader;
+    /* bytes that are there: where we are in them */
+    const tly_catalogue_bytes *parts;
+    uint32_t num_parts;
+    uint32_t part;
     uint64_t part_done;
+    uint64_t queued;           /* bytes given to the connection */
+    tly_catalogue_bytes whole; /* of a variant */
     serve_chunk native;
     uint32_t busy; /* jobs that are out */
     /* the decision, off the loop */
     uv_work_t work;
-    int answered;           /* the decision is back, and the descriptor on its way */
-    uint8_t *request_bytes; /* key and layouts, copied */
-    size_t request_len;
-    tly_wire_request request; /* views into them */
+    int answered; /* the decision is back, and the descriptor on its way */
     tly_answer_limits limits;
     uint64_t budget_before;
     uint32_t code;
     tly_status status;
     tly_error error;
-    /* packing, off the loop: pieces are made side by side and sent in their order */
+    /* packing for this stream alone, off the loop: pieces are made side by side and sent in their
+     * order */
     serve_job jobs[SERVE_JOBS];
     uint64_t num_started, num_sent; /* pieces; piece n is in jobs[n % SERVE_JOBS] */
     uint64_t next_unit, num_units, units_per_chunk;
@@ -115,7 +124,7 @@ struct serve_conn {
     serve_conn *next;
     tly_server *server;
     uv_poll_t poll;
-    int fd;
+    tly_net_channel channel;
     int poll_open;
     int events; /* what the poll asks for */
     int peer_eof;
@@ -145,9 +154,14 @@ void tly_serve_stream_pump(serve_stream *s);
 void tly_serve_stream_fail(serve_stream *s, uint32_t code, const char *text);
 void tly_serve_stream_closed(serve_conn *c, uint32_t id);
 serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id);
-void tly_serve_release(serve_conn *c);
 void tly_serve_sweep(serve_conn *c);
 void tly_serve_free_streams(serve_conn *c);
+int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
+
+/* chunk.c */
+serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len);
+void tly_serve_give_chunk(serve_conn *c, serve_chunk *chunk);
 void tly_serve_free_spare(tly_server *server);
+void tly_serve_release(serve_conn *c);
 
 #endif

@@ -1,99 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One tensor on its way to one peer. Native bytes leave from the mapping; packed ones are made
- * piece by piece on another thread, never further ahead than the connection may hold. */
+/* One tensor on its way to one peer. Native bytes leave from the file or the mapping, packed ones
+ * from the variant that all who ask for them share. What does not fit into the cache of variants is
+ * packed for one peer, piece by piece on another thread, never further ahead than the connection
+ * may hold. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/error.h"
 #include "serve/server.h"
-
-#define MAX_SPARE     8
-#define MAX_CHUNK_LEN (UINT64_C(4) << 20)
-#define PAGE_ALIGNED  4096
-
-/* ---- chunks ---- */
-
-static serve_chunk *take_chunk(serve_stream *s, size_t len) {
-    tly_server *server = s->conn->server;
-    serve_chunk **link = &server->spare;
-    serve_chunk *chunk;
-    while (*link != NULL && (*link)->capacity < len) {
-        link = &(*link)->next;
-    }
-    chunk = *link;
-    if (chunk != NULL) {
-        *link = chunk->next;
-        server->num_spare--;
-    } else {
-        chunk = tly_base_calloc(server->context, sizeof *chunk, _Alignof(serve_chunk));
-        if (chunk == NULL) {
-            return NULL;
-        }
-        chunk->data = tly_base_alloc(server->context, len, PAGE_ALIGNED);
-        chunk->capacity = len;
-        if (chunk->data == NULL) {
-            tly_base_free(server->context, chunk, sizeof *chunk, _Alignof(serve_chunk));
-            return NULL;
-        }
-    }
-    chunk->stream = s;
-    chunk->refs = 0;
-    chunk->len = len;
-    chunk->next = s->conn->chunks;
-    s->conn->chunks = chunk;
-    s->conn->buffered += len;
-    server->buffered += len;
-    if (server->buffered > atomic_load(&server->max_buffered)) {
-        atomic_store(&server->max_buffered, server->buffered);
-    }
-    return chunk;
-}
-
-static void free_chunk(tly_server *server, serve_chunk *chunk) {
-    tly_base_free(server->context, chunk->data, chunk->capacity, PAGE_ALIGNED);
-    tly_base_free(server->context, chunk, sizeof *chunk, _Alignof(serve_chunk));
-}
-
-static void give_chunk(serve_conn *c, serve_chunk *chunk) {
-    tly_server *server = c->server;
-    serve_chunk **link = &c->chunks;
-    while (*link != chunk) {
-        link = &(*link)->next;
-    }
-    *link = chunk->next;
-    c->buffered -= chunk->len;
-    server->buffered -= chunk->len;
-    if (server->num_spare == MAX_SPARE || chunk->capacity > MAX_CHUNK_LEN) {
-        free_chunk(server, chunk);
-        return;
-    }
-    chunk->next = server->spare;
-    server->spare = chunk;
-    server->num_spare++;
-}
-
-void tly_serve_free_spare(tly_server *server) {
-    while (server->spare != NULL) {
-        serve_chunk *chunk = server->spare;
-        server->spare = chunk->next;
-        free_chunk(server, chunk);
-    }
-    server->num_spare = 0;
-}
-
-/* Takes back what frames held that have left or were dropped. */
-void tly_serve_release(serve_conn *c) {
-    void *token;
-    while (tly_wire_next_released(c->wire, &token)) {
-        serve_chunk *chunk = token;
-        chunk->refs--;
-        if (chunk->is_native) {
-            c->buffered -= chunk->stream->native.len;
-        } else if (chunk->refs == 0) {
-            give_chunk(c, chunk);
-        }
-    }
-}
 
 /* ---- streams ---- */
 
@@ -106,9 +21,8 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id) {
 }
 
 static void free_stream(serve_stream *s) {
-    if (s->answer.context != NULL) {
-        tly_answer_cleanup(&s->answer);
-    }
+    tly_variant_close(&s->reader);
+    tly_memo_drop(s->answer);
     tly_base_free(s->conn->server->context, s, sizeof *s, _Alignof(serve_stream));
 }
 
@@ -129,7 +43,7 @@ void tly_serve_sweep(serve_conn *c) {
 /* The connection is gone; no job runs any more. */
 void tly_serve_free_streams(serve_conn *c) {
     while (c->chunks != NULL) {
-        give_chunk(c, c->chunks);
+        tly_serve_give_chunk(c, c->chunks);
     }
     while (c->streams != NULL) {
         serve_stream *s = c->streams;
@@ -164,7 +78,7 @@ static void finish(serve_stream *s) {
     }
     s->closed = 1;
     atomic_fetch_add(&c->server->served, 1);
-    if (s->answer.plan != NULL) {
+    if (s->answer->answer.plan != NULL) {
         atomic_fetch_add(&c->server->packed, 1);
     }
 }
@@ -180,27 +94,36 @@ static uint64_t data_limit(const serve_conn *c) {
     return c->server->options.max_queued_len / 2;
 }
 
-/* ---- native ---- */
+/* ---- bytes that are there: native, or of a variant ---- */
 
 /* A file that lost bytes gives zeros instead (tly_store_guard_begin), so the end of a tensor leaves
  * only when all of its bytes have, and the file was whole after that. */
 static int is_intact(const serve_stream *s) {
-    return s->answer.store == NULL || tly_store_intact(s->answer.store);
+    const tly_store *store = s->answer->answer.store;
+    return s->reader.variant != NULL || store == NULL || tly_store_intact(store);
+}
+
+/* How much of a part there is: a variant may still be in the making. */
+static uint64_t part_len(const serve_stream *s, const tly_catalogue_bytes *part) {
+    return s->reader.variant != NULL ? s->reader.variant->done_len : part->len;
 }
 
 static void pump_native(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_error error;
-    while (s->part < s->answer.num_parts && c->buffered < data_limit(c)) {
-        const tly_answer_part *part = &s->answer.parts[s->part];
-        uint64_t len = part->len - s->part_done;
-        if (len == 0) {
+    while (s->part < s->num_parts && c->buffered < data_limit(c)) {
+        const tly_catalogue_bytes *part = &s->parts[s->part];
+        uint64_t len = part_len(s, part) - s->part_done;
+        if (s->part_done == part->len) {
             s->part++;
             s->part_done = 0;
             continue;
         }
         if (len > s->native.len) {
             len = s->native.len;
+        }
+        if (len == 0) {
+            break;
         }
         if (tly_wire_send_data(c->wire, s->id, part->at + s->part_done, len, &s->native, &error) !=
             TLY_OK) {
@@ -212,7 +135,8 @@ static void pump_native(serve_stream *s) {
         s->part_done += len;
         s->queued += len;
     }
-    if (s->queued == s->answer.total && s->native.refs == 0) {
+    if (s->queued == s->answer->answer.total &&
+        (s->reader.variant != NULL || s->native.refs == 0)) {
         if (!is_intact(s)) {
             tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
                                   "the file of this tensor was cut short while it was being sent");
@@ -222,13 +146,50 @@ static void pump_native(serve_stream *s) {
     }
 }
 
+/* A variant that is still being made stays in memory only: pages that the kernel holds for a socket
+ * would keep its file from being sealed. */
+int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offset) {
+    const serve_chunk *chunk = span->token;
+    const serve_stream *s = chunk->stream;
+    const uint8_t *at = span->at;
+    if (!chunk->is_native ||
+        (s->reader.variant != NULL && s->reader.variant->state != VARIANT_READY)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < s->num_parts; i++) {
+        const tly_catalogue_bytes *part = &s->parts[i];
+        if (part->fd >= 0 && (uintptr_t)at - (uintptr_t)part->at < part->len) {
+            *out_fd = part->fd;
+            *out_offset = part->offset + (uint64_t)(at - part->at);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The variant that a stream reads has more bytes, or has been given up. */
+void tly_serve_variant_moved(variant_reader *reader) {
+    serve_stream *s = (serve_stream *)(void *)((char *)reader - offsetof(serve_stream, reader));
+    if (s->conn->state == CONN_DEAD) {
+        return; /* it goes when its jobs and its socket are back */
+    }
+    if (reader->variant->state == VARIANT_BROKEN && !s->closed) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
+                              "the file of this tensor changed while it was being packed");
+    }
+    tly_serve_conn_run(s->conn);
+}
+
 /* ---- packed ---- */
 
 /* On a thread of the pool. */
 static void pack(uv_work_t *work) {
     serve_job *job = work->data;
-    const tly_answer *a = &job->stream->answer;
+    const tly_answer *a = &job->stream->answer->answer;
     tly_store_guard guard;
+    if (tly_pack_has_gaps(a->plan)) { /* what was in the buffer before is nobody's business */
+        memset(job->chunk->data, 0, (size_t)job->chunk->len);
+    }
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
@@ -252,7 +213,7 @@ static void send_chunk(serve_stream *s, serve_chunk *chunk) {
         chunk->refs++;
     }
     if (--chunk->refs == 0) {
-        give_chunk(c, chunk);
+        tly_serve_give_chunk(c, chunk);
     }
 }
 
@@ -265,7 +226,7 @@ static void send_done(serve_stream *s) {
             send_chunk(s, job->chunk);
             continue;
         }
-        give_chunk(c, job->chunk);
+        tly_serve_give_chunk(c, job->chunk);
         if (!s->closed) {
             tly_serve_stream_fail(
                 s, TLY_WIRE_SERVER_FAILED,
@@ -295,18 +256,18 @@ static void packed(uv_work_t *work, int status) {
 static int start_job(serve_stream *s) {
     serve_conn *c = s->conn;
     serve_job *job = &s->jobs[s->num_started % SERVE_JOBS];
-    uint64_t unit = tly_pack_unit_len(s->answer.plan);
+    uint64_t unit = tly_pack_unit_len(s->answer->answer.plan);
     uint64_t count = s->num_units - s->next_unit, len;
     if (count > s->units_per_chunk) {
         count = s->units_per_chunk;
     }
     len = s->next_unit + count == s->num_units
-              ? tly_pack_dst_len(s->answer.plan) - s->next_unit * unit
+              ? tly_pack_dst_len(s->answer->answer.plan) - s->next_unit * unit
               : count * unit;
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
         return 0;
     }
-    job->chunk = take_chunk(s, (size_t)len);
+    job->chunk = tly_serve_take_chunk(s, (size_t)len);
     if (job->chunk == NULL) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, "no memory to pack into");
         return 0;
@@ -340,7 +301,7 @@ void tly_serve_stream_pump(serve_stream *s) {
     if (s->closed || !s->answered) {
         return;
     }
-    if (s->answer.plan != NULL) {
+    if (s->answer->answer.plan != NULL && s->reader.variant == NULL) {
         pump_packed(s);
     } else {
         pump_native(s);
@@ -361,8 +322,8 @@ static void refuse(serve_conn *c, uint32_t id, uint32_t code, const char *text) 
 static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
     uint64_t len = total / 16, least = c->server->options.frame_len;
     uint64_t most = data_limit(c) / 4;
-    if (most > MAX_CHUNK_LEN) {
-        most = MAX_CHUNK_LEN;
+    if (most > SERVE_MAX_CHUNK_LEN) {
+        most = SERVE_MAX_CHUNK_LEN;
     }
     if (len < least) {
         len = least;
@@ -371,11 +332,24 @@ static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
 }
 
 static void begin(serve_stream *s) {
-    const tly_answer *a = &s->answer;
+    const tly_answer *a = &s->answer->answer;
     s->native.stream = s;
     s->native.is_native = 1;
     s->native.len = frame_len(s->conn); /* what a native frame counts for */
-    if (a->plan != NULL) {
+    s->parts = a->parts;
+    s->num_parts = a->num_parts;
+    if (a->plan == NULL) {
+        return;
+    }
+    if (tly_variant_open(s->conn->server, s->answer, &s->reader)) {
+        const tly_variant *v = s->reader.variant;
+        s->whole.at = v->map;
+        s->whole.len = v->len;
+        s->whole.fd = v->fd;
+        s->whole.offset = 0;
+        s->parts = &s->whole;
+        s->num_parts = 1;
+    } else {
         uint64_t unit = tly_pack_unit_len(a->plan);
         uint64_t len = chunk_len(s->conn, a->total);
         s->num_units = tly_pack_num_units(a->plan);
@@ -383,41 +357,38 @@ static void begin(serve_stream *s) {
     }
 }
 
-static void forget_request(serve_stream *s) {
-    tly_base_free(s->conn->server->context, s->request_bytes, s->request_len, 1);
-    s->request_bytes = NULL;
-}
-
 /* On a thread of the pool: reading a descriptor may wait for the disk, and a profile's probe packs
  * matrices. */
 static void decide(uv_work_t *work) {
     serve_stream *s = work->data;
     tly_server *server = s->conn->server;
-    s->status = tly_answer_init(&s->answer, server->context, server->catalogue, &s->limits,
-                                tly_wire_peer(s->conn->wire), &s->request, &s->code, &s->error);
+    s->status =
+        tly_answer_init(&s->answer->answer, server->context, server->catalogue, &s->limits,
+                        tly_wire_peer(s->conn->wire), &s->answer->request, &s->code, &s->error);
 }
 
+/* The decision is there. */
 static void answer(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_server *server = c->server;
+    const tly_answer *a = &s->answer->answer;
+    const tly_wire_request *request = &s->answer->request;
     char key[160];
-    if (s->status != TLY_OK) {
-        refuse(c, s->id, s->code, s->error.message);
-        s->closed = 1;
-        return;
-    }
-    if (tly_wire_send_descriptor(c->wire, s->id, s->answer.descriptor, s->answer.descriptor_len,
-                                 s->answer.total, &s->error) != TLY_OK) {
+    if (tly_wire_send_descriptor(c->wire, s->id, a->descriptor, a->descriptor_len, a->total,
+                                 &s->error) != TLY_OK) {
         refuse(c, s->id, TLY_WIRE_TOO_LARGE, s->error.message);
         s->closed = 1;
         return;
     }
     begin(s);
     s->answered = 1;
-    tly_base_log(server->context, TLY_LOG_INFO, "connection %llu stream %u: \"%s\", %llu bytes: %s",
-                 (unsigned long long)c->number, s->id,
-                 tly_base_printable(key, sizeof key, s->request.key, s->request.key_len),
-                 (unsigned long long)s->answer.total, s->answer.reason);
+    if (tly_base_logs(server->context, TLY_LOG_INFO)) {
+        tly_base_log(server->context, TLY_LOG_INFO,
+                     "connection %llu stream %u: \"%s\", %llu bytes: %s",
+                     (unsigned long long)c->number, s->id,
+                     tly_base_printable(key, sizeof key, request->key, request->key_len),
+                     (unsigned long long)a->total, a->reason);
+    }
 }
 
 /* On the loop. */
@@ -429,37 +400,37 @@ static void decided(uv_work_t *work, int status) {
     s->busy--;
     c->num_jobs--;
     c->probe_budget -= spent < c->probe_budget ? spent : c->probe_budget;
-    if (c->state != CONN_DEAD && !s->closed) {
-        answer(s);
+    if (s->status == TLY_OK) {
+        tly_memo_keep(&c->server->memo, s->answer);
     }
-    forget_request(s);
     if (c->state == CONN_DEAD) {
         tly_serve_conn_reap(c);
         return;
     }
+    if (!s->closed && s->status != TLY_OK) {
+        refuse(c, s->id, s->code, s->error.message);
+        s->closed = 1;
+    } else if (!s->closed) {
+        answer(s);
+    }
     tly_serve_conn_run(c);
 }
 
-/* Keeps what the event only shows. Returns 0 without memory. */
-static int keep_request(serve_stream *s, const tly_wire_request *request) {
-    s->request_len = (size_t)request->key_len + request->layouts.len;
-    s->request = *request;
-    if (s->request_len == 0) {
-        return 1;
+/* An answer that has been given before to the same request, or NULL. */
+static serve_answer *remembered(tly_server *server, const tly_wire_request *request,
+                                const tly_wire_hello *client) {
+    uint8_t question[TLY_MEMO_MAX_LEN];
+    size_t len = tly_memo_question_len(request, client);
+    if (len > sizeof question) {
+        return NULL;
     }
-    s->request_bytes = tly_base_alloc(s->conn->server->context, s->request_len, 1);
-    if (s->request_bytes == NULL) {
-        return 0;
-    }
-    memcpy(s->request_bytes, request->key, request->key_len);
-    memcpy(s->request_bytes + request->key_len, request->layouts.bytes, request->layouts.len);
-    s->request.key = (const char *)s->request_bytes;
-    s->request.layouts.bytes = s->request_bytes + request->key_len;
-    return 1;
+    tly_memo_question(request, client, question);
+    return tly_memo_find(&server->memo, server->catalogue, question, len);
 }
 
 void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request) {
     tly_server *server = c->server;
+    const tly_wire_hello *client = tly_wire_peer(c->wire);
     serve_stream *s;
     atomic_fetch_add(&server->requests, 1);
     if (server->stopping) {
@@ -473,16 +444,23 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
     }
     s->conn = c;
     s->id = id;
-    if (!keep_request(s, request)) {
+    s->next = c->streams;
+    s->answer = remembered(server, request, client);
+    if (s->answer != NULL) {
+        c->streams = s;
+        answer(s);
+        return;
+    }
+    s->answer = tly_memo_new_answer(server->context, server->catalogue, request, client);
+    if (s->answer == NULL) {
         tly_base_free(server->context, s, sizeof *s, _Alignof(serve_stream));
         refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");
         return;
     }
+    c->streams = s;
     s->limits.transcode_limit = server->options.transcode_limit;
     s->limits.verdicts = server->verdicts;
     s->limits.probe_budget = s->budget_before = c->probe_budget;
-    s->next = c->streams;
-    c->streams = s;
     s->busy++;
     s->work.data = s;
     c->num_jobs++;

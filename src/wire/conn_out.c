@@ -130,6 +130,7 @@ uint32_t tly_wire_output(const tly_wire *wire, tly_wire_span *out_spans, uint32_
         if (skip < node->head_len) {
             out_spans[num].at = node->head + skip;
             out_spans[num].len = (size_t)(node->head_len - skip);
+            out_spans[num].token = NULL;
             num++;
             skip = 0;
         } else {
@@ -144,6 +145,7 @@ uint32_t tly_wire_output(const tly_wire *wire, tly_wire_span *out_spans, uint32_
             }
             out_spans[num].at = (void *)(uintptr_t)at;
             out_spans[num].len = (size_t)len;
+            out_spans[num].token = node->token;
             num++;
         }
         skip = 0;
@@ -355,6 +357,7 @@ tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text,
         spent->kind = NODE_DATA;
         retire(wire, spent);
         node->kind = NODE_CONTROL; /* it has no token any more and must go out whole */
+        node->token = NULL;
         node->payload = zeros;
         tly_wire_drop_frames(wire, stream);
     }

@@ -20,10 +20,11 @@ enum {
     TLY_CLI_SERVE_LISTEN = 0,
     TLY_CLI_SERVE_MAX_CONNECTIONS = 1,
     TLY_CLI_SERVE_PACK_LIMIT = 2,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 3,
-    TLY_CLI_SERVE_LOG = 4,
-    TLY_CLI_SERVE_JSON = 5,
-    TLY_CLI_SERVE_HELP = 6,
+    TLY_CLI_SERVE_CACHE = 3,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 4,
+    TLY_CLI_SERVE_LOG = 5,
+    TLY_CLI_SERVE_JSON = 6,
+    TLY_CLI_SERVE_HELP = 7,
 };
 
 enum {
@@ -132,6 +133,7 @@ static const tly_cli_option serve_options[] = {
     {"listen", 0, TLY_CLI_ADDRESS, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
+    {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
     {"log", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_choices},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -278,7 +280,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 7, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 8, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
     "Usage: tilery serve [OPTION]... FILE... --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -295,6 +297,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --max-connections N   turn away clients beyond that many (default: 64)\n"
     "      --pack-limit BYTES    largest tensor that is packed; a larger one is\n"
     "                            served as it is kept (default: 4294967296)\n"
+    "      --cache BYTES         memory for packed variants, so that each is packed\n"
+    "                            once and shared; 0 packs for every request anew\n"
+    "                            (default: 1073741824)\n"
     "      --idle-timeout SECONDS\n"
     "                            close connections on which nothing was asked for so\n"
     "                            long (default: 300)\n"

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/variant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/context.h"
+#include "panel/hash.h"
+#include "serve/server.h"
+
+#define LEAST_PIECE (UINT64_C(1) << 20)
+#define MOST_PIECE  (UINT64_C(4) << 20)
+#define PAGE_LEN    UINT64_C(4096)
+#ifndef MADV_POPULATE_WRITE /* Linux 5.14; older ones say EINVAL */
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* What a variant counts for: its pages, and the object. */
+static uint64_t cost(uint64_t len) {
+    return ((len + PAGE_LEN - 1) & ~(PAGE_LEN - 1)) + PAGE_LEN;
+}
+
+/* ---- the list and the buckets ---- */
+
+static void unlist_use(tly_variants *all, tly_variant *v) {
+    *(v->newer != NULL ? &v->newer->older : &all->newest) = v->older;
+    *(v->older != NULL ? &v->older->newer : &all->oldest) = v->newer;
+    v->newer = v->older = NULL;
+}
+
+static void list_newest(tly_variants *all, tly_variant *v) {
+    v->newer = NULL;
+    v->older = all->newest;
+    *(all->newest != NULL ? &all->newest->newer : &all->oldest) = v;
+    all->newest = v;
+}
+
+static tly_variant **bucket(tly_variants *all, uint64_t hash) {
+    return &all->buckets[hash % VARIANT_BUCKETS];
+}
+
+static tly_variant *find(tly_variants *all, const tly_answer *answer, uint64_t hash) {
+    tly_variant *v = *bucket(all, hash);
+    while (v != NULL && (v->hash != hash || v->key_len != answer->variant_len ||
+                         memcmp(v->key, answer->variant, v->key_len) != 0)) {
+        v = v->chained;
+    }
+    return v;
+}
+
+/* It cannot be found any more; its memory still counts. */
+static void unlist(tly_variant *v) {
+    tly_variants *all = &v->server->variants;
+    tly_variant **link = bucket(all, v->hash);
+    if (!v->listed) {
+        return;
+    }
+    while (*link != v) {
+        link = &(*link)->chained;
+    }
+    *link = v->chained;
+    unlist_use(all, v);
+    v->listed = 0;
+    all->num--;
+}
+
+/* ---- memory ---- */
+
+static void close_file(tly_variant *v) {
+    if (v->write_map != NULL) {
+        munmap(v->write_map, (size_t)v->len);
+    }
+    if (v->map != NULL) {
+        munmap(v->map, (size_t)v->len);
+    }
+    if (v->write_fd >= 0) {
+        close(v->write_fd);
+    }
+    if (v->fd >= 0) {
+        close(v->fd);
+    }
+}
+
+static void free_variant(tly_variant *v) {
+    tly_server *server = v->server;
+    unlist(v);
+    close_file(v);
+    tly_memo_drop(v->answer);
+    server->variants.used -= cost(v->len);
+    tly_base_free(server->context, v, sizeof *v, _Alignof(tly_variant));
+}
+
+/* The readers' map is made of a descriptor that cannot write: a writable map, even one that could
+ * only become writable, would keep the file from being sealed. */
+static int open_file(tly_variant *v) {
+    char self[32];
+    void *map;
+    v->write_fd = memfd_create("tilery-variant", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (v->write_fd < 0 || ftruncate(v->write_fd, (off_t)v->len) != 0) {
+        return 0;
+    }
+    snprintf(self, sizeof self, "/proc/self/fd/%d", v->write_fd);
+    v->fd = open(self, O_RDONLY | O_CLOEXEC);
+    if (v->fd < 0) {
+        return 0;
+    }
+    map = mmap(NULL, (size_t)v->len, PROT_READ, MAP_SHARED, v->fd, 0);
+    if (map == MAP_FAILED) {
+        return 0;
+    }
+    v->map = map;
+    map = mmap(NULL, (size_t)v->len, PROT_READ | PROT_WRITE, MAP_SHARED, v->write_fd, 0);
+    if (map == MAP_FAILED) {
+        return 0;
+    }
+    v->write_map = map;
+    return 1;
+}
+
+/* Drops what nobody reads, the least recently used first, until `len` bytes fit. */
+static int make_room(tly_variants *all, uint64_t len) {
+    tly_variant *v = all->oldest;
+    if (cost(len) > all->limit) {
+        return 0;
+    }
+    while (v != NULL && all->used > all->limit - cost(len)) {
+        tly_variant *newer = v->newer;
+        if (v->num_readers == 0 && v->busy == 0) {
+            free_variant(v);
+        }
+        v = newer;
+    }
+    return all->used <= all->limit - cost(len);
+}
+
+/* ---- packing ---- */
+
+static void start_jobs(tly_variant *v);
+
+static void tell_readers(tly_variant *v) {
+    v->busy++; /* stays meanwhile */
+    /* A reader may leave, or another come, while one is told: each goes to the end first. */
+    for (uint32_t n = v->num_readers; n != 0 && v->first != NULL; n--) {
+        variant_reader *r = v->first;
+        if (r->next != NULL) {
+            v->first = r->next;
+            r->next->previous = NULL;
+            r->previous = v->last;
+            r->next = NULL;
+            v->last->next = r;
+            v->last = r;
+        }
+        tly_serve_variant_moved(r);
+    }
+    v->busy--;
+}
+
+static void give_up(tly_variant *v) {
+    v->state = VARIANT_BROKEN;
+    unlist(v);
+}
+
+/* Frees a variant that nothing holds and nobody can find. A caller does not touch it afterwards. */
+static void let_go(tly_variant *v) {
+    if (v->num_readers == 0 && v->busy == 0 && !v->listed) {
+        free_variant(v);
+    }
+}
+
+/* On a thread of the pool. */
+static void seal(uv_work_t *work) {
+    tly_variant *v = work->data;
+    munmap(v->write_map, (size_t)v->len);
+    v->write_map = NULL;
+    v->sealed = fcntl(v->write_fd, F_ADD_SEALS,
+                      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0;
+    close(v->write_fd);
+    v->write_fd = -1;
+}
+
+static void sealed(uv_work_t *work, int status) {
+    tly_variant *v = work->data;
+    (void)status; /* work is never cancelled */
+    v->busy--;
+    if (v->state == VARIANT_SEALING) {
+        v->state = VARIANT_READY;
+    }
+    tell_readers(v);
+    let_go(v);
+}
+
+/* The last piece is there. A source that changed meanwhile has given us bytes of two files. */
+static void finish(tly_variant *v) {
+    tly_catalogue_source now;
+    const tly_answer *a = &v->answer->answer;
+    if (!tly_catalogue_get_source(a->store, a->source.place, &now) ||
+        memcmp(&now, &a->source, sizeof now) != 0) {
+        give_up(v);
+        return;
+    }
+    tly_memo_drop(v->answer);
+    v->answer = NULL;
+    v->state = VARIANT_SEALING;
+    v->busy++;
+    v->sealing.data = v;
+    uv_queue_work(&v->server->loop, &v->sealing, seal, sealed); /* fails on NULL arguments only */
+}
+
+/* On a thread of the pool. Pages are taken before they are written: without memory that gives an
+ * error, and a signal otherwise. */
+static void fill(uv_work_t *work) {
+    variant_job *job = work->data;
+    tly_variant *v = job->variant;
+    const tly_answer *a = &v->answer->answer;
+    uint64_t from = job->offset & ~(PAGE_LEN - 1);
+    tly_store_guard guard;
+    job->status = TLY_OK;
+    if (madvise(v->write_map + from, (size_t)(job->offset + job->len - from),
+                MADV_POPULATE_WRITE) != 0 &&
+        (errno != EINVAL || fallocate(v->write_fd, 0, (off_t)job->offset, (off_t)job->len) != 0)) {
+        job->status = TLY_OUT_OF_MEMORY;
+        return;
+    }
+    if (a->store != NULL) {
+        tly_store_guard_begin(a->store, &guard);
+    }
+    tly_pack_run_units(a->plan, job->first_unit, job->num_units, v->write_map + job->offset,
+                       a->src);
+    if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK) {
+        job->status = TLY_TRUNCATED;
+    }
+}
+
+/* On the loop: a piece is packed. */
+static void filled(uv_work_t *work, int status) {
+    variant_job *job = work->data;
+    tly_variant *v = job->variant;
+    (void)status; /* work is never cancelled */
+    v->busy--;
+    job->done = 1;
+    while (v->num_done < v->num_started && v->jobs[v->num_done % VARIANT_JOBS].done) {
+        variant_job *next = &v->jobs[v->num_done++ % VARIANT_JOBS];
+        if (next->status != TLY_OK && v->state == VARIANT_FILLING) {
+            give_up(v);
+        }
+        if (v->state == VARIANT_FILLING) {
+            v->done_len = next->offset + next->len;
+        }
+    }
+    if (v->state == VARIANT_FILLING) {
+        start_jobs(v);
+        if (v->done_len == v->len) {
+            finish(v);
+        }
+    }
+    tell_readers(v);
+    let_go(v);
+}
+
+static void start_jobs(tly_variant *v) {
+    const tly_pack_plan *plan = v->answer->answer.plan;
+    uint64_t unit = tly_pack_unit_len(plan);
+    while (v->next_unit < v->num_units && v->num_started - v->num_done < VARIANT_JOBS) {
+        variant_job *job = &v->jobs[v->num_started % VARIANT_JOBS];
+        uint64_t count = v->num_units - v->next_unit;
+        if (count > v->units_per_piece) {
+            count = v->units_per_piece;
+        }
+        job->variant = v;
+        job->work.data = job;
+        job->first_unit = v->next_unit;
+        job->num_units = count;
+        job->offset = v->next_unit * unit;
+        job->len = v->next_unit + count == v->num_units ? v->len - job->offset : count * unit;
+        job->done = 0;
+        v->next_unit += count;
+        v->num_started++;
+        v->busy++;
+        uv_queue_work(&v->server->loop, &job->work, fill, filled);
+    }
+}
+
+static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64_t hash) {
+    tly_variants *all = &server->variants;
+    const tly_answer *a = &answer->answer;
+    uint64_t unit = tly_pack_unit_len(a->plan), piece = a->total / 16;
+    tly_variant *v;
+    if (a->total > SIZE_MAX || !make_room(all, a->total)) {
+        return NULL;
+    }
+    v = tly_base_calloc(server->context, sizeof *v, _Alignof(tly_variant));
+    if (v == NULL) {
+        return NULL;
+    }
+    v->server = server;
+    v->fd = v->write_fd = -1;
+    v->len = a->total;
+    all->used += cost(v->len);
+    if (!open_file(v)) {
+        tly_base_log(server->context, TLY_LOG_WARNING, "no memory file for a variant: %s",
+                     strerror(errno));
+        free_variant(v);
+        return NULL;
+    }
+    piece = piece < LEAST_PIECE ? LEAST_PIECE : piece > MOST_PIECE ? MOST_PIECE : piece;
+    v->num_units = tly_pack_num_units(a->plan);
+    v->units_per_piece = unit != 0 && unit < piece ? piece / unit : 1;
+    v->answer = answer;
+    answer->refs++;
+    v->hash = hash;
+    v->key_len = a->variant_len;
+    memcpy(v->key, a->variant, v->key_len);
+    v->chained = *bucket(all, hash);
+    *bucket(all, hash) = v;
+    list_newest(all, v);
+    v->listed = 1;
+    all->num++;
+    atomic_fetch_add(&server->packings, 1);
+    return v;
+}
+
+int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *reader) {
+    tly_variants *all = &server->variants;
+    const tly_answer *a = &answer->answer;
+    uint64_t hash;
+    tly_variant *v;
+    if (all->limit == 0 || a->plan == NULL || a->variant_len == 0) {
+        return 0;
+    }
+    hash = tly_panel_hash64(a->variant, a->variant_len, 0, 1);
+    v = find(all, a, hash);
+    if (v == NULL) {
+        v = new_variant(server, answer, hash);
+        if (v == NULL) {
+            return 0;
+        }
+        start_jobs(v);
+    } else {
+        unlist_use(all, v);
+        list_newest(all, v);
+        atomic_fetch_add(&server->shared, 1);
+    }
+    reader->variant = v;
+    reader->next = NULL;
+    reader->previous = v->last;
+    *(v->last != NULL ? &v->last->next : &v->first) = reader;
+    v->last = reader;
+    v->num_readers++;
+    return 1;
+}
+
+void tly_variant_close(variant_reader *reader) {
+    tly_variant *v = reader->variant;
+    if (v == NULL) {
+        return;
+    }
+    *(reader->previous != NULL ? &reader->previous->next : &v->first) = reader->next;
+    *(reader->next != NULL ? &reader->next->previous : &v->last) = reader->previous;
+    reader->variant = NULL;
+    v->num_readers--;
+    if (v->num_readers == 0 && v->state == VARIANT_FILLING) {
+        give_up(v);
+    }
+    let_go(v);
+}
+
+void tly_variants_cleanup(tly_server *server) {
+    tly_variants *all = &server->variants;
+    while (all->newest != NULL) {
+        free_variant(all->newest);
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Packed variants of tensors, each made once and shared by all streams that ask for it, also while
+ * it is being made. A variant lies in a memory file, so that the kernel can send it from there.
+ * Everything but the packing itself happens on the loop's thread. */
+#ifndef TLY_SERVE_VARIANT_H
+#define TLY_SERVE_VARIANT_H
+
+#include <uv.h>
+
+#include "serve/memo.h"
+
+#define VARIANT_BUCKETS 1024
+#define VARIANT_JOBS    2 /* pieces that are packed at a time */
+
+typedef struct tly_variant tly_variant;
+typedef struct tly_server tly_server;
+
+typedef enum variant_state {
+    VARIANT_FILLING = 0,
+    VARIANT_SEALING = 1, /* packed; the writable map goes and the file is sealed */
+    VARIANT_READY = 2,
+    VARIANT_BROKEN = 3 /* given up; goes away with its last reader */
+} variant_state;
+
+/* Somebody who waits for the bytes of a variant. Part of a larger object. */
+typedef struct variant_reader {
+    struct variant_reader *next, *previous;
+    tly_variant *variant; /* NULL: reads none */
+} variant_reader;
+
+typedef struct variant_job {
+    uv_work_t work;
+    tly_variant *variant;
+    uint64_t first_unit, num_units;
+    uint64_t offset, len; /* bytes */
+    int done;
+    tly_status status;
+} variant_job;
+
+struct tly_variant {
+    tly_variant *chained;       /* in its bucket */
+    tly_variant *newer, *older; /* in the order of use */
+    tly_server *server;
+    serve_answer *answer; /* while it is packed */
+    uint64_t hash;
+    variant_state state;
+    int listed; /* can be found */
+    int sealed;
+    int fd; /* read-only */
+    int write_fd;
+    uint8_t *map; /* read-only */
+    uint8_t *write_map;
+    uint64_t len;      /* bytes */
+    uint64_t done_len; /* these are there */
+    uint64_t next_unit, num_units, units_per_piece, num_started, num_done;
+    uint32_t busy; /* jobs that are out */
+    uint32_t num_readers;
+    variant_reader *first, *last;
+    variant_job jobs[VARIANT_JOBS];
+    uv_work_t sealing;
+    uint32_t key_len;
+    uint8_t key[TLY_ANSWER_VARIANT_LEN];
+};
+
+typedef struct tly_variants {
+    tly_variant *buckets[VARIANT_BUCKETS];
+    tly_variant *newest, *oldest;
+    uint64_t limit; /* bytes of all; 0: none are kept */
+    uint64_t used;
+    uint64_t num; /* that can be found */
+} tly_variants;
+
+/* Makes `reader` read the variant that an answer asks for, which is made if there is none. Returns
+ * 0 if it does not fit beside those in use: then the stream packs for itself. */
+int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *reader);
+
+/* Ends the reading. A variant that is still being made and that nobody reads is given up. */
+void tly_variant_close(variant_reader *reader);
+
+/* Frees everything; no reader and no job is left. */
+void tly_variants_cleanup(tly_server *server);
+
+/* For every reader, whenever a piece is there or the variant broke. Defined by the streams. */
+void tly_serve_variant_moved(variant_reader *reader);
+
+#endif
