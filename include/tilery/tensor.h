@@ -239,7 +239,8 @@ TLY_API uint32_t tly_descriptor_element_bits(const tly_descriptor *descriptor);
 /* Does buffer 0 hold every element that the layout can address, and the padding that the layout
  * asks for? (Hurray 1.0: layouts, "Buffer Size".) The other buffers of sparse and paged layouts are
  * checked as far as the descriptor fixes their size. Private layouts pass: only their owner knows.
- * Dynamic shapes pass: nobody knows yet. Errors: MALFORMED (rule B-SIZE), OVERFLOW. Thread-safe. */
+ * Dynamic shapes pass: nobody knows yet. The offset of an error is that of the field in the encoded
+ * descriptor. Errors: MALFORMED (rule B-SIZE), OVERFLOW. Thread-safe. */
 TLY_API tly_status tly_descriptor_check_buffers(const tly_descriptor *descriptor, tly_error *error);
 
 /* Number of elements of the logical tensor; 1 for rank 0. Errors: INVALID_ARGUMENT (dynamic

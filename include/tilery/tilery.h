@@ -16,6 +16,7 @@
 #include <tilery/serve.h>
 #include <tilery/status.h>
 #include <tilery/store.h>
+#include <tilery/stream.h>
 #include <tilery/tensor.h>
 #include <tilery/version.h>
 #include <tilery/wire.h>

@@ -185,8 +185,25 @@ tly_status tly_descriptor_span(const tly_descriptor *descriptor, uint64_t *out_b
     return TLY_OK;
 }
 
+/* Bytes of a descriptor in front of its layout fields, and in front of the handle of a buffer: so
+ * that an error about decoded fields can name the byte that they came from. */
+#define TYPE_AT 14
+
+static uint64_t layout_fields_at(const tly_descriptor *d) {
+    return 28 + 8 * (uint64_t)d->rank;
+}
+
+static uint64_t buffer_at(const tly_descriptor *d, uint32_t number) {
+    const tly_tensor_layout *layout = tly_tensor_layout_find(d->layout);
+    tly_tensor_writer fields = {NULL, 0, 0};
+    if (layout != NULL && layout->write != NULL) {
+        layout->write(&fields, d);
+    }
+    return layout_fields_at(d) + fields.len + 1 + 16 * (uint64_t)number;
+}
+
 static tly_status too_large(const tly_descriptor *d, tly_error *error) {
-    return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "B-SIZE",
+    return tly_base_fail(error, TLY_OVERFLOW, buffer_at(d, 0), "B-SIZE",
                          "layout 0x%02X (%s) needs more than 2^63 bytes", d->layout,
                          tly_layout_name(d->layout));
 }
@@ -197,7 +214,7 @@ static tly_status check_dense(const tly_descriptor *d, tly_error *error) {
     uint64_t end = 0;
     tly_status status = tly_descriptor_span(d, &before, &after);
     if (status == TLY_INVALID_ARGUMENT) {
-        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "L-TILED-DIVIDE",
+        return tly_base_fail(error, TLY_MALFORMED, layout_fields_at(d), "L-TILED-DIVIDE",
                              "the tiles of one level do not divide those of the level around it");
     }
     if (status == TLY_OVERFLOW ||
@@ -205,13 +222,13 @@ static tly_status check_dense(const tly_descriptor *d, tly_error *error) {
         return too_large(d, error);
     }
     if (status != TLY_OK) {
-        return tly_base_fail(error, status, TLY_NO_OFFSET, "U-WIDTH",
+        return tly_base_fail(error, status, TYPE_AT, "U-WIDTH",
                              "elements of %u bits are not handled by this version",
                              tly_descriptor_element_bits(d));
     }
     if (before > d->byte_offset || end > d->buffers[0].byte_size) {
         return tly_base_fail(
-            error, TLY_MALFORMED, TLY_NO_OFFSET, "B-SIZE",
+            error, TLY_MALFORMED, buffer_at(d, 0), "B-SIZE",
             "buffer 0 has %llu bytes; the layout needs %llu in front of byte offset "
             "%llu and %llu behind it",
             (unsigned long long)d->buffers[0].byte_size, (unsigned long long)before,
@@ -226,14 +243,14 @@ static tly_status check_room(const tly_descriptor *d, uint32_t number, uint64_t 
     uint64_t elements;
     uint64_t len;
     if (!has_storage(bits)) {
-        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "U-WIDTH",
+        return tly_base_fail(error, TLY_UNSUPPORTED, TYPE_AT, "U-WIDTH",
                              "elements of %u bits are not handled by this version", bits);
     }
     if (tly_base_mul_u64(count, factor, &elements) || tly_num_storage_len(elements, bits, &len)) {
         return too_large(d, error);
     }
     if (len > d->buffers[number].byte_size) {
-        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "B-SIZE",
+        return tly_base_fail(error, TLY_MALFORMED, buffer_at(d, number), "B-SIZE",
                              "buffer %u has %llu bytes; layout 0x%02X (%s) needs %llu", number,
                              (unsigned long long)d->buffers[number].byte_size, d->layout,
                              tly_layout_name(d->layout), (unsigned long long)len);

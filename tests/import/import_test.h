@@ -5,6 +5,7 @@
 #define TLY_TESTS_IMPORT_TEST_H
 
 #include "check.h"
+#include "failing.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -91,45 +92,6 @@ static inline void pb_text(blob *b, uint32_t field, const char *text) {
 static inline void pb_message(blob *b, uint32_t field, blob *message) {
     pb_bytes(b, field, message->bytes, message->len);
     blob_free(message);
-}
-
-/* --- an allocator that counts, and fails at the call asked for --- */
-
-typedef struct failing {
-    size_t live;    /* bytes */
-    size_t calls;   /* allocations so far */
-    size_t fail_at; /* 0: none fails */
-    size_t largest; /* bytes of one call */
-} failing;
-
-static inline void *failing_resize(void *user, void *old, size_t old_size, size_t new_size,
-                                   size_t alignment) {
-    failing *f = user;
-    void *block;
-    if (new_size == 0) {
-        f->live -= old_size;
-        free(old);
-        return NULL;
-    }
-    if (++f->calls == f->fail_at) {
-        return NULL;
-    }
-    f->largest = new_size > f->largest ? new_size : f->largest;
-    assert_true(alignment <= 16);
-    block = realloc(old, new_size);
-    assert_non_null(block);
-    f->live += new_size - old_size;
-    return block;
-}
-
-static inline tly_context *failing_context(failing *f) {
-    tly_context_options options = {
-        .size = sizeof options, .allocator = {failing_resize, f}, .simd = TLY_SIMD_PORTABLE};
-    tly_context *context;
-    tly_error error;
-    memset(f, 0, sizeof *f);
-    CHECK_OK(tly_context_new(&options, &context, &error), &error);
-    return context;
 }
 
 static inline tly_context *plain_context(void) {
