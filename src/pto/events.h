@@ -21,6 +21,9 @@ void tly_pto_record_atomic(tly_pto_machine *machine, uint64_t address, uint32_t 
                            tly_pto_order order);
 void tly_pto_record_fence(tly_pto_machine *machine, uint32_t predecessor, uint32_t successor);
 
+/* An event of a candidate execution that a host builds. Returns false when there is no room. */
+bool tly_pto_add_event(tly_pto_machine *machine, const tly_pto_event *event);
+
 typedef struct tly_pto_verdict {
     bool valid;
     bool acyclic_uniproc;
