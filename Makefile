@@ -29,6 +29,7 @@ proof:
 	@python3 tools/proof.py $(ONLY)
 
 bench: all
+	@$(SETUP) bench || echo "bench: going on without nginx and curl; what needs them is skipped"
 	@$(BUILD)/tilery bench all
 
 fuzz:

@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "cli/bench.h"
+#include "cli/bench_serve_net.h"
 #include "net/memory.h"
 
 extern const tly_bench_group tly_bench_serve;
@@ -314,7 +315,11 @@ static const tly_bench_case cases[] = {
      "fetch of a BA16a64b panel, packed on the fly, against the same loop", run_panel64},
     {"serve.client_memory", "bytes", TLY_BENCH_BETTER_LOWER,
      "peak memory of a client that fetches 256 MiB", run_memory},
+    {"serve.tcp.256MiB", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "fetch over loopback TCP against nginx and curl", tly_bench_serve_tcp},
+    {"serve.cached.first_byte", "us", TLY_BENCH_BETTER_LOWER,
+     "first byte of a variant that is packed already against a PING", tly_bench_serve_first_byte},
 };
 
-const tly_bench_group tly_bench_serve = {"serve", "fetching over a Unix socket", cases,
+const tly_bench_group tly_bench_serve = {"serve", "serving and fetching", cases,
                                          sizeof cases / sizeof cases[0], 0};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One large tensor over the network: our server and our client against nginx and curl, each pair
+ * from connecting to the last byte. curl throws the bytes away; our client keeps them in fresh
+ * memory, as one that is going to use them does. */
+#include "base/error.h"
+#include "cli/bench_serve_net.h"
+
+#define ROWS    UINT64_C(4096)
+#define COLUMNS UINT64_C(16384) /* 256 MiB of f32 */
+
+static tly_status fetch(void *user, double *out_seconds, tly_error *error) {
+    tly_serve_rig *rig = user;
+    tly_fetch_request request = {.size = sizeof request, .key = "w"};
+    double started = tly_bench_now();
+    tly_fetched *fetched = NULL;
+    tly_client *client;
+    tly_status status = tly_client_connect(rig->context, rig->address, NULL, &client, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    status = tly_client_fetch(client, &request, &fetched, error);
+    *out_seconds = tly_bench_now() - started;
+    if (status == TLY_OK && tly_fetched_len(fetched) != rig->len) {
+        status = tly_base_fail(error, TLY_MISMATCH, TLY_NO_OFFSET, "", "the tensor is too short");
+    }
+    tly_fetched_free(fetched);
+    tly_client_free(client);
+    return status;
+}
+
+static tly_status curl(void *user, double *out_seconds, tly_error *error) {
+    tly_serve_rig *rig = user;
+    return tly_bench_curl(&rig->nginx, "w.bin", rig->len, out_seconds, error);
+}
+
+tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error) {
+    tly_bench_times times[2];
+    tly_serve_rig rig;
+    tly_status status = tly_serve_rig_init(&rig, tly_bench_context(bench), ROWS, COLUMNS, error);
+    if (status == TLY_OK) {
+        status = tly_bench_nginx_start(&rig.nginx, rig.folder, NULL, NULL, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_serve_rig_serve(&rig, "tcp:127.0.0.1:0", NULL, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_serve_compare(bench, fetch, curl, &rig, times, error);
+    }
+    if (status == TLY_OK) {
+        tly_bench_report_rate(bench, self, self->name, (double)rig.len * 1e-9, &times[0], &times[1],
+                              "");
+    }
+    tly_serve_rig_cleanup(&rig);
+    return tly_serve_skip_missing(bench, self, status, error);
+}
