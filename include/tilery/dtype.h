@@ -19,7 +19,9 @@ typedef enum tly_dtype_class {
     TLY_CLASS_INT = 2,
     TLY_CLASS_UINT = 3,
     TLY_CLASS_BOOL = 4,
-    TLY_CLASS_COMPLEX = 5
+    TLY_CLASS_COMPLEX = 5, /* two floats of half the bits, the real part first */
+    TLY_CLASS_TAPERED =
+        6 /* HiF8 (tilery/convert.h): the exponent takes its bits from the mantissa */
 } tly_dtype_class;
 
 /* One row of the table of element types. */

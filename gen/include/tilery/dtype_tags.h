@@ -30,4 +30,11 @@
 #define TLY_I2       0x4A /* int2 */
 #define TLY_U2       0x4B /* uint2 */
 
+/* Formats of the tile machine that are no element types (tly_format_id). */
+#define TLY_FORMAT_TF32 0x102
+#define TLY_FORMAT_HF32 0x103
+#define TLY_FORMAT_HIF8 0x106
+#define TLY_FORMAT_E1M2 0x10C
+#define TLY_FORMAT_HIF4 0x10E
+
 #endif

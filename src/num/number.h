@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one way between formats: unpack the bits of any format to a number, round the number into any
+ * other. Everything that converts, compares or prints goes through here, or agrees with it. */
+#ifndef TLY_NUM_NUMBER_H
+#define TLY_NUM_NUMBER_H
+
+#include <tilery/convert.h>
+
+__extension__ typedef unsigned __int128 tly_num_bits;
+
+/* The value of a finite number is fraction / 2^127 * 2^exponent, with bit 127 of the fraction set.
+ * In a NaN the fraction is the payload from bit 127 downwards, the quiet bit first. */
+typedef struct tly_number {
+    tly_num_bits fraction;
+    int32_t exponent;
+    uint8_t klass; /* tly_number_class; SUBNORMAL only as an answer of tly_num_unpack */
+    uint8_t negative;
+} tly_number;
+
+/* How to round; the fields are those of tly_convert_options. */
+typedef struct tly_num_control {
+    uint8_t rounding;
+    uint8_t saturate;
+    uint8_t canonical_nan;
+} tly_num_control;
+
+static inline tly_num_bits tly_num_bits_of(tly_code code) {
+    return (tly_num_bits)code.high << 64 | code.low;
+}
+
+static inline tly_code tly_num_code_of(tly_num_bits bits) {
+    return (tly_code){(uint64_t)bits, (uint64_t)(bits >> 64)};
+}
+
+/* The lowest `count` bits, 0 .. 128. */
+static inline tly_num_bits tly_num_mask(uint32_t count) {
+    return count >= 128 ? ~(tly_num_bits)0 : ((tly_num_bits)1 << count) - 1;
+}
+
+/* Do the fields of a format make one? */
+int tly_num_format_ok(const tly_format *format);
+
+/* The number that `bits` are in a format other than a complex one. Cannot fail. */
+tly_number tly_num_unpack(const tly_format *format, tly_num_bits bits);
+
+/* The bits of the nearest number as `control` wants it; adds to `flags`. The fraction of a finite
+ * number may have its lowest bit set to say that more was cut off. Cannot fail. */
+tly_num_bits tly_num_round(const tly_format *format, tly_number number, tly_num_control control,
+                           uint32_t *flags);
+
+/* The bits of the largest finite number, without its sign. */
+tly_num_bits tly_num_largest(const tly_format *format);
+
+/* Rounding decisions, for whoever rounds elsewhere: is the magnitude to be made larger by one?
+ * `odd` is its last bit; `rest` compares what is cut off with one half: 0 nothing, 1 less, 2 equal,
+ * 3 more. */
+int tly_num_rounds_up(uint8_t rounding, int negative, int odd, int rest);
+
+#endif
