@@ -8,6 +8,7 @@
 #include <tilery/context.h>
 #include <tilery/export.h>
 #include <tilery/status.h>
+#include <tilery/tensor.h>
 
 TLY_BEGIN_DECLS
 
@@ -25,9 +26,15 @@ typedef enum tly_wire_message {
     TLY_WIRE_TENSOR_DESCRIPTOR = 0x04,
     TLY_WIRE_TENSOR_DATA = 0x05,
     TLY_WIRE_TENSOR_DATA_END = 0x06,
+    TLY_WIRE_TENSOR_PUT = 0x07,
+    TLY_WIRE_TENSOR_PUT_ACK = 0x08,
     TLY_WIRE_ERROR = 0x09,
     TLY_WIRE_PING = 0x0A,
-    TLY_WIRE_PONG = 0x0B
+    TLY_WIRE_PONG = 0x0B,
+    TLY_WIRE_RDMA_REGISTER = 0x0C,
+    TLY_WIRE_RDMA_READY = 0x0D,
+    TLY_WIRE_PRIVATE_FIRST = 0xF0, /* private messages, by agreement only */
+    TLY_WIRE_PRIVATE_LAST = 0xFE
 } tly_wire_message;
 
 /* error_code of an ERROR message. */
@@ -125,6 +132,25 @@ typedef struct tly_wire_descriptor {
     uint32_t total_shards;
 } tly_wire_descriptor;
 
+/* TENSOR_PUT. */
+typedef struct tly_wire_put {
+    const char *key;  /* UTF-8, checked, not NUL-terminated */
+    uint32_t key_len; /* bytes */
+    uint32_t descriptor_len;
+    const uint8_t *descriptor; /* serialised */
+    uint64_t total_data_bytes;
+} tly_wire_put;
+
+/* RDMA_REGISTER: a memory region of the sender. What the address and the key mean is an affair of
+ * the RDMA library on both sides. */
+typedef struct tly_wire_region {
+    uint64_t remote_addr;
+    uint64_t len; /* bytes: the tensor's total_data_bytes */
+    const uint8_t *rkey;
+    uint32_t rkey_len; /* bytes */
+    uint32_t reserved;
+} tly_wire_region;
+
 /* ---- the connection ---- */
 
 typedef enum tly_wire_role { TLY_WIRE_CLIENT = 1, TLY_WIRE_SERVER = 2 } tly_wire_role;
@@ -141,8 +167,11 @@ typedef struct tly_wire_options {
     tly_wire_layouts layouts; /* announced in our HELLO; copied, as the next two are */
     const uint8_t *devices;
     const uint8_t *memory_classes;
-    uint32_t num_devices;
-    uint32_t num_memory_classes;
+    uint32_t num_devices;        /* 0: CPU only */
+    uint32_t num_memory_classes; /* 0: STANDARD only */
+    uint32_t private_types;      /* bit i: messages of type 0xF0 + i are agreed on; see
+                                    tly_wire_agree_private */
+    uint32_t reserved;
 } tly_wire_options;
 
 /* One end of one connection. Single-owner. */
@@ -165,14 +194,27 @@ typedef enum tly_wire_event_kind {
     TLY_WIRE_EVENT_NONE = 0,       /* feed more bytes */
     TLY_WIRE_EVENT_HELLO = 1,      /* the peer's HELLO: `hello`. The session is open */
     TLY_WIRE_EVENT_REQUEST = 2,    /* server: `request`. Answer, now or later, or refuse */
-    TLY_WIRE_EVENT_DESCRIPTOR = 3, /* client: `descriptor`. Name a destination before going on */
-    TLY_WIRE_EVENT_DATA = 4,       /* client: a whole frame is in its place: `offset`, `len` */
-    TLY_WIRE_EVENT_END = 5,        /* client: all bytes are there; the stream is closed */
-    TLY_WIRE_EVENT_ERROR = 6,      /* the peer gave the stream up: `code`, `text`. It is closed */
+    TLY_WIRE_EVENT_DESCRIPTOR = 3, /* client: `descriptor` and, decoded and checked, `tensor`. Name
+                                      a destination before going on */
+    TLY_WIRE_EVENT_DATA = 4,       /* `len` bytes from `offset` on are in their place: the end of a
+                                      frame, or of the destination */
+    TLY_WIRE_EVENT_END = 5,        /* all bytes of a tensor are there. Client: `left` says how many
+                                      tensors of the answer are missing; with the last one its
+                                      streams are closed. Server: tly_wire_send_ack or
+                                      tly_wire_fail_stream is due, now or later */
+    TLY_WIRE_EVENT_ERROR = 6,      /* the peer gave the stream up: `code`, `text`. It is closed, and
+                                      with it the other shards of `origin` */
     TLY_WIRE_EVENT_REJECTED = 7,   /* the peer broke a rule: `error` says which; an ERROR with
-                                      `code` is queued and the stream is closed */
+                                      `code` is queued and the stream is closed, and with it the
+                                      other shards of `origin` */
     TLY_WIRE_EVENT_PING = 8,       /* already answered */
-    TLY_WIRE_EVENT_PONG = 9
+    TLY_WIRE_EVENT_PONG = 9,
+    TLY_WIRE_EVENT_PUT = 10,      /* server: `put` and, decoded and checked, `tensor`. Name a
+                                     destination before going on, or refuse */
+    TLY_WIRE_EVENT_ACK = 11,      /* client: the server has accepted what was put; closed */
+    TLY_WIRE_EVENT_REGISTER = 12, /* RDMA: `region` of the peer, for the data of this stream */
+    TLY_WIRE_EVENT_READY = 13,    /* RDMA: the peer is ready for the transfer of ours */
+    TLY_WIRE_EVENT_PRIVATE = 14   /* a private message: `type`, `bytes`, `len` */
 } tly_wire_event_kind;
 
 /* What happened. Pointers are good until the next tly_wire_next or call that takes input. */
@@ -183,11 +225,19 @@ typedef struct tly_wire_event {
     uint32_t text_len;
     const char *text; /* ERROR: what the peer says; UTF-8, not NUL-terminated, not to be trusted */
     uint64_t offset;  /* DATA: bytes */
-    uint64_t len;     /* DATA: bytes */
+    uint64_t len;     /* DATA, PRIVATE: bytes; END: bytes of the tensor */
     tly_wire_hello hello;
     tly_wire_request request;
     tly_wire_descriptor descriptor;
     const tly_error *error; /* REJECTED */
+    uint32_t origin;        /* the stream of the request or upload that `stream` belongs to: another
+                               one for shards 1 and up of a parallel answer */
+    uint32_t type;          /* PRIVATE: type of the message */
+    uint64_t left;          /* END: tensors (shards, members of a composite) still to come */
+    tly_wire_put put;
+    tly_wire_region region;
+    const uint8_t *bytes;         /* PRIVATE: its payload */
+    const tly_descriptor *tensor; /* DESCRIPTOR, PUT */
 } tly_wire_event;
 
 /* Where the next bytes from the peer belong, so that tensor data lands in its destination without a
@@ -206,7 +256,8 @@ TLY_API tly_status tly_wire_feed(tly_wire *wire, const void *bytes, size_t len, 
 /* The next event, or TLY_WIRE_EVENT_NONE. At most one waits. */
 TLY_API void tly_wire_next(tly_wire *wire, tly_wire_event *out_event);
 
-/* 0 while so much output waits that no input should be read. */
+/* 0 while so much output waits that no input should be read, and while no input has a place: every
+ * stream is in use, or a destination is full. */
 TLY_API int tly_wire_wants_input(const tly_wire *wire);
 
 /* The peer closed its end. TLY_OK if nothing is missing; TLY_CLOSED with how far it came otherwise.
@@ -237,30 +288,89 @@ TLY_API const tly_wire_hello *tly_wire_peer(const tly_wire *wire);
 /* Number of open streams. */
 TLY_API uint32_t tly_wire_num_streams(const tly_wire *wire);
 
-/* Client: queues a TENSOR_REQUEST on a new stream. Allowed before the server's HELLO has come.
+/* Client: queues a TENSOR_REQUEST on a new stream. Allowed before the server's HELLO has come. With
+ * TLY_WIRE_PARALLEL_OK the answer may come as shards: shard 0 on this stream, the others on streams
+ * that the server chooses, and all events have this one as `origin`. That the shards have the same
+ * type, layout and parent, and cover it without overlap, is checked as their descriptors come.
  * Errors: INVALID_ARGUMENT, LIMIT (streams, the peer's message size), OUT_OF_MEMORY. */
 TLY_API tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *request,
                                            uint32_t *out_stream, tly_error *error);
 
-/* Client, after TLY_WIRE_EVENT_DESCRIPTOR: where the stream's bytes go. `len` must be the announced
- * total. Without a destination the bytes are checked and dropped. */
+/* Client: queues a TENSOR_PUT on a new stream; tly_wire_send_data and tly_wire_send_end follow (the
+ * former not before the server's HELLO has come), and TLY_WIRE_EVENT_ACK or ..._ERROR is the
+ * answer. Errors: those of tly_wire_request_tensor; what a server would refuse of the descriptor
+ * (MALFORMED, UNSUPPORTED: a composite's head). */
+TLY_API tly_status tly_wire_put_tensor(tly_wire *wire, const tly_wire_put *put,
+                                       uint32_t *out_stream, tly_error *error);
+
+/* After TLY_WIRE_EVENT_DESCRIPTOR or ..._PUT: where the stream's next `len` bytes go, all that are
+ * announced or fewer. Fewer: when they are there (TLY_WIRE_EVENT_DATA says so), the connection
+ * takes no more input until the next piece has its destination; `len` 0 makes it wait at once.
+ * Without any destination the bytes are checked and dropped. Errors: INVALID_ARGUMENT (more than
+ * is missing, the last destination is not full, no such stream). */
 TLY_API tly_status tly_wire_set_destination(tly_wire *wire, uint32_t stream, void *at,
                                             uint64_t len);
 
 /* Queues a PING on a stream id of our own; the answer is TLY_WIRE_EVENT_PONG. */
 TLY_API tly_status tly_wire_ping(tly_wire *wire);
 
-/* Server: the answer to a request, in this order. Bytes of the descriptor are copied. The payload
- * of a frame is not: it must stay until its token comes out of tly_wire_next_released. Frames
- * follow each other without gaps, each at most tly_wire_max_frame bytes. Errors: INVALID_ARGUMENT
- * (order, sizes, no such stream: it may have been closed by the peer), LIMIT (the peer does not
- * take so large a descriptor), OUT_OF_MEMORY. */
+/* Server: the answer to a request, in this order: descriptor, frames, end; for the head of a
+ * composite, the same for each of its members (and their members) on the same stream. Client, after
+ * tly_wire_put_tensor: frames, end. Bytes of the descriptor are copied. The payload of a frame is
+ * not: it must stay until its token comes out of tly_wire_next_released. Frames follow each other
+ * without gaps, each at most tly_wire_max_frame bytes. Errors: INVALID_ARGUMENT (order, sizes, no
+ * such stream: it may have been closed by the peer), MALFORMED (descriptor), LIMIT (the peer does
+ * not take so large a descriptor), OUT_OF_MEMORY. */
 TLY_API tly_status tly_wire_send_descriptor(tly_wire *wire, uint32_t stream, const void *descriptor,
                                             uint64_t len, uint64_t total_data_bytes,
                                             tly_error *error);
 TLY_API tly_status tly_wire_send_data(tly_wire *wire, uint32_t stream, const void *payload,
                                       uint64_t len, void *token, tly_error *error);
 TLY_API tly_status tly_wire_send_end(tly_wire *wire, uint32_t stream, tly_error *error);
+
+/* Server, before the descriptor: the answer goes out in `num_shards` shards, each on a stream of
+ * its own. `out_streams` (num_shards entries) gets their ids; the first is `stream`. Each then
+ * takes descriptor, frames and end. Allowed when the request said TLY_WIRE_PARALLEL_OK and our
+ * HELLO TLY_WIRE_CAP_PARALLEL. Errors: INVALID_ARGUMENT, LIMIT (streams). */
+TLY_API tly_status tly_wire_open_shards(tly_wire *wire, uint32_t stream, uint32_t num_shards,
+                                        uint32_t *out_streams, tly_error *error);
+
+/* Server, after the END of an upload: it is accepted, and the stream closed. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY. */
+TLY_API tly_status tly_wire_send_ack(tly_wire *wire, uint32_t stream, tly_error *error);
+
+/* ---- data outside of the connection ---- */
+
+/* RDMA (interchange, RDMA Data Plane): both HELLOs must have announced it. The owner of the data
+ * sends its region behind the descriptor (or TENSOR_PUT); the other side may answer with the region
+ * that is to be written to (both with TLY_WIRE_CAP_GPUDIRECT), and says READY; the END follows when
+ * the transfer, which is the callers' affair, is done. No frames go. Errors: INVALID_ARGUMENT
+ * (order, not announced), OUT_OF_MEMORY, LIMIT. */
+TLY_API tly_status tly_wire_send_register(tly_wire *wire, uint32_t stream,
+                                          const tly_wire_region *region, tly_error *error);
+TLY_API tly_status tly_wire_send_ready(tly_wire *wire, uint32_t stream, tly_error *error);
+
+/* The same by agreement of another kind (a private message): this stream's data does not come, or
+ * go, in frames; its END counts without them. Allowed before the first frame. Errors:
+ * INVALID_ARGUMENT. */
+TLY_API tly_status tly_wire_data_elsewhere(tly_wire *wire, uint32_t stream);
+
+/* Private messages (interchange, Message Types): types of the mask (bit i: 0xF0 + i) are accepted
+ * from now on, in addition to those agreed on before. */
+TLY_API void tly_wire_agree_private(tly_wire *wire, uint32_t types);
+
+/* Queues a private message of an agreed type on any stream id but 0. `bytes` are copied. A message
+ * on an open stream is dropped with it if it has not begun to leave. `token` (may be NULL) comes
+ * back by tly_wire_next_released. `attachment` (-1: none) is a number for the transport, as a rule
+ * a file descriptor to be passed along; see tly_wire_attachment. Errors: INVALID_ARGUMENT, LIMIT
+ * (the peer's message size), OUT_OF_MEMORY. */
+TLY_API tly_status tly_wire_send_private(tly_wire *wire, uint32_t type, uint32_t stream,
+                                         const void *bytes, uint64_t len, int32_t attachment,
+                                         void *token, tly_error *error);
+
+/* The attachment of the message that the output begins with; -1 if it has none, or part of the
+ * message has left already. A message with an attachment is alone in what tly_wire_output gives. */
+TLY_API int32_t tly_wire_attachment(const tly_wire *wire);
 
 /* Largest payload of one frame that the peer accepts, bytes; 0 before its HELLO. */
 TLY_API uint64_t tly_wire_max_frame(const tly_wire *wire);
@@ -309,6 +419,13 @@ TLY_API uint32_t tly_wire_choose_device(uint8_t preferred, const uint8_t *suppor
                                         uint32_t num_supported, const uint8_t *available,
                                         uint32_t num_available, const uint8_t *client,
                                         uint32_t num_client, uint8_t *out_device);
+
+/* How the answer can be reached: the first class of the client's list that the server has
+ * (`available`). A client without a list takes
+ * STANDARD. Returns 0 and the class, or TLY_WIRE_DEVICE_UNAVAILABLE. Thread-safe. */
+TLY_API uint32_t tly_wire_choose_memory_class(const uint8_t *client, uint32_t num_client,
+                                              const uint8_t *available, uint32_t num_available,
+                                              uint8_t *out_class);
 
 TLY_END_DECLS
 

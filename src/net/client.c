@@ -32,9 +32,13 @@ static tly_status status_of_code(uint32_t code) {
 tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, tly_error *error) {
     char text[320];
     if (event->kind == TLY_WIRE_EVENT_REJECTED) {
-        client->broken = 1;
-        return tly_base_fail(error, TLY_PROTOCOL, TLY_NO_OFFSET, event->error->rule,
-                             "%s broke the protocol: %.300s", client->address,
+        /* A tensor that is described wrongly costs its stream, a broken rule the connection. */
+        tly_status status = event->error->status;
+        client->broken |= status == TLY_PROTOCOL || tly_wire_is_closing(client->wire);
+        return tly_base_fail(error, status, event->error->offset, event->error->rule,
+                             "%s %s: %.300s", client->address,
+                             status == TLY_PROTOCOL ? "broke the protocol"
+                                                    : "sends a tensor that is refused",
                              event->error->message);
     }
     return tly_base_fail(error, status_of_code(event->code), TLY_NO_OFFSET, "server-error",

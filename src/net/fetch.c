@@ -111,31 +111,14 @@ static uint32_t find_choice(const tly_fetch_request *request, const tly_descript
     return request->num_layouts;
 }
 
-static tly_status check_buffers(const tly_client *client, const tly_descriptor *d, uint64_t total,
-                                tly_error *error) {
-    uint64_t data_len;
-    tly_status status = tly_descriptor_data_len(d, &data_len);
-    if (status != TLY_OK) {
-        return refuse(status, "data-len", "the buffers are larger than 64 bits can say", error);
-    }
-    if (data_len != total) {
-        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "total-mismatch",
-                             "the server announces %llu bytes, the descriptor has %llu",
-                             (unsigned long long)total, (unsigned long long)data_len);
-    }
-    for (uint32_t i = 0; i < d->num_buffers; i++) {
-        if (d->buffers[i].device != TLY_DEVICE_CPU ||
-            d->buffers[i].memory_class != TLY_MEMORY_STANDARD) {
-            return refuse(TLY_MALFORMED, "device",
-                          "the server places the tensor on a device that was not asked for", error);
-        }
-    }
+/* What the connection does not know: our own limit. */
+static tly_status check_limit(const tly_client *client, uint64_t total, tly_error *error) {
     if (total > client->max_tensor_len || total > SIZE_MAX) {
         return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "max-tensor-len",
                              "the tensor has %llu bytes, the limit is %llu",
                              (unsigned long long)total, (unsigned long long)client->max_tensor_len);
     }
-    return tly_descriptor_check_buffers(d, error);
+    return TLY_OK;
 }
 
 /* Copies and reads the descriptor, and checks everything that needs no data. */
@@ -155,7 +138,7 @@ static tly_status take_descriptor(const tly_client *client, const tly_fetch_requ
     status = tly_descriptor_decode(f->descriptor_bytes, f->descriptor_len, f->work, f->work_len,
                                    &f->descriptor, &used, error);
     if (status == TLY_OK) {
-        status = check_buffers(client, &f->descriptor, message->total_data_bytes, error);
+        status = check_limit(client, message->total_data_bytes, error);
     }
     if (status == TLY_OK && f->descriptor.layout == TLY_PANEL_LAYOUT_TAG &&
         f->descriptor.private_id == TLY_PANEL_LAYOUT_ID) {

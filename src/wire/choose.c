@@ -44,3 +44,21 @@ uint32_t tly_wire_choose_device(uint8_t preferred, const uint8_t *supported, uin
     }
     return TLY_WIRE_DEVICE_UNAVAILABLE;
 }
+
+uint32_t tly_wire_choose_memory_class(const uint8_t *client, uint32_t num_client,
+                                      const uint8_t *available, uint32_t num_available,
+                                      uint8_t *out_class) {
+    static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
+    if (num_client == 0) {
+        client = standard;
+        num_client = 1;
+    }
+    for (uint32_t i = 0; i < num_client; i++) {
+        if (has(available, num_available, client[i])) {
+            *out_class = client[i];
+            return 0;
+        }
+    }
+    *out_class = TLY_MEMORY_STANDARD;
+    return TLY_WIRE_DEVICE_UNAVAILABLE;
+}

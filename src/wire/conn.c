@@ -13,6 +13,8 @@
 #define DEFAULT_STREAMS        16u
 #define DEFAULT_QUEUED_LEN     (8u << 20)
 #define CLIENT_HELLO_STREAM    1u
+/* Clients count their streams upwards from 1; those that a server opens are far from there. */
+#define FIRST_SHARD_STREAM 0x80000001u
 
 const char *tly_wire_code_name(uint32_t code) {
     switch (code) {
@@ -69,8 +71,8 @@ static tly_status start(tly_wire *w, const tly_wire_options *options, tly_error 
     if (status != TLY_OK) {
         return status;
     }
-    w->streams =
-        tly_base_calloc(w->context, w->max_streams * sizeof *w->streams, _Alignof(wire_stream));
+    w->streams = tly_base_calloc(w->context, (w->max_streams + 1) * sizeof *w->streams,
+                                 _Alignof(wire_stream)); /* one more: see tly_wire_take_shard */
     if (w->streams == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for %u streams", w->max_streams);
@@ -113,6 +115,8 @@ tly_status tly_wire_new(const tly_context *context, const tly_wire_options *opti
         options->max_control_len != 0 ? options->max_control_len : DEFAULT_CONTROL_LEN;
     w->max_streams = options->max_streams != 0 ? options->max_streams : DEFAULT_STREAMS;
     w->max_queued_len = options->max_queued_len != 0 ? options->max_queued_len : DEFAULT_QUEUED_LEN;
+    w->private_types = options->private_types;
+    w->next_shard = FIRST_SHARD_STREAM;
     status = start(w, options, error);
     if (status != TLY_OK) {
         tly_wire_free(w);
@@ -127,7 +131,14 @@ void tly_wire_free(tly_wire *wire) {
         return;
     }
     tly_wire_free_output(wire);
-    tly_base_free(wire->context, wire->streams, wire->max_streams * sizeof *wire->streams,
+    while (wire->groups != NULL) {
+        tly_wire_free_group(wire, wire->groups);
+    }
+    for (uint32_t i = 0; i < wire->num_streams; i++) {
+        tly_composite_check_free(wire->streams[i].composite);
+    }
+    tly_base_free(wire->context, wire->work, wire->work_len, 1);
+    tly_base_free(wire->context, wire->streams, (wire->max_streams + 1) * sizeof *wire->streams,
                   _Alignof(wire_stream));
     tly_base_free(wire->context, wire->control, wire->control_capacity, 1);
     tly_base_free(wire->context, wire->ours_bytes, wire->ours_len, 1);
@@ -149,32 +160,88 @@ wire_stream *tly_wire_open_stream(tly_wire *w, uint32_t id, stream_state state) 
     wire_stream *s = &w->streams[w->num_streams++];
     memset(s, 0, sizeof *s);
     s->id = id;
+    s->origin = id;
     s->state = state;
+    s->total_shards = 1;
+    for (uint32_t i = 0; i < NUM_REFUSED; i++) {
+        if (w->refused[i] == id) {
+            w->refused[i] = 0; /* the number has a new meaning */
+        }
+    }
     return s;
 }
 
-static int is_answer(const tly_wire *w) {
-    return w->head.type == TLY_WIRE_TENSOR_DESCRIPTOR || w->head.type == TLY_WIRE_TENSOR_DATA_END;
+void tly_wire_remember_refused(tly_wire *w, uint32_t stream) {
+    w->refused[w->next_refused] = stream;
+    w->next_refused = (w->next_refused + 1) % NUM_REFUSED;
+}
+
+int tly_wire_was_refused(const tly_wire *w, uint32_t stream) {
+    for (uint32_t i = 0; i < NUM_REFUSED; i++) {
+        if (w->refused[i] == stream) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tly_wire_num_receiving(const tly_wire *w) {
+    int num = 0;
+    for (uint32_t i = 0; i < w->num_streams; i++) {
+        num += w->streams[i].state == STREAM_RECEIVE;
+    }
+    return num;
+}
+
+/* Does the message that is being read need its stream? */
+static int needs_stream(const tly_wire *w) {
+    switch (w->head.type) {
+    case TLY_WIRE_TENSOR_DESCRIPTOR:
+    case TLY_WIRE_TENSOR_DATA_END:
+    case TLY_WIRE_TENSOR_PUT_ACK:
+    case TLY_WIRE_RDMA_REGISTER:
+    case TLY_WIRE_RDMA_READY:
+        return 1;
+    default:
+        return 0;
+    }
 }
 
 void tly_wire_close_stream(tly_wire *w, uint32_t id) {
     wire_stream *s = tly_wire_find_stream(w, id);
-    if (s != NULL) {
-        *s = w->streams[--w->num_streams];
+    if (s == NULL) {
+        return;
     }
-    if (w->head.stream == id && (w->in == IN_DATA || (w->in == IN_CONTROL && is_answer(w)))) {
+    tly_composite_check_free(s->composite);
+    *s = w->streams[--w->num_streams];
+    if (w->head.stream == id && (w->in == IN_DATA || (w->in == IN_CONTROL && needs_stream(w)))) {
         w->in = w->left != 0 ? IN_SKIP : IN_HEAD; /* the rest of the message has nowhere to go */
     }
 }
 
 tly_status tly_wire_set_destination(tly_wire *wire, uint32_t stream, void *at, uint64_t len) {
     wire_stream *s = tly_wire_find_stream(wire, stream);
-    if (s == NULL || wire->role != TLY_WIRE_CLIENT || s->state != STREAM_DATA || s->done != 0 ||
-        len != s->total) {
+    if (s == NULL || s->state != STREAM_RECEIVE || len > s->total - s->done || s->room != 0 ||
+        (!s->has_dest && s->done != 0) || (at == NULL && len != 0)) {
         return TLY_INVALID_ARGUMENT;
     }
+    s->has_dest = 1;
     s->dest = at;
+    s->room = len;
     return TLY_OK;
+}
+
+tly_status tly_wire_data_elsewhere(tly_wire *wire, uint32_t stream) {
+    wire_stream *s = tly_wire_find_stream(wire, stream);
+    if (s == NULL || (s->state != STREAM_RECEIVE && s->state != STREAM_SEND) || s->done != 0) {
+        return TLY_INVALID_ARGUMENT;
+    }
+    s->elsewhere = 1;
+    return TLY_OK;
+}
+
+void tly_wire_agree_private(tly_wire *wire, uint32_t types) {
+    wire->private_types |= types;
 }
 
 const tly_wire_hello *tly_wire_peer(const tly_wire *wire) {
@@ -190,11 +257,17 @@ int tly_wire_is_closing(const tly_wire *wire) {
 }
 
 int tly_wire_wants_input(const tly_wire *wire) {
+    if (wire->queued >= wire->max_queued_len) {
+        return 0;
+    }
+    if (wire->in == IN_DATA) {
+        const wire_stream *s = tly_wire_find_stream((tly_wire *)(uintptr_t)wire, wire->head.stream);
+        return s == NULL || !s->has_dest || s->room != 0;
+    }
     /* A server reads no further request while it has no stream to put it in: whoever sends requests
      * faster than they can be answered waits in the kernel's buffers, not in ours. */
-    return wire->queued < wire->max_queued_len &&
-           !(wire->role == TLY_WIRE_SERVER && wire->in == IN_HEAD &&
-             wire->num_streams == wire->max_streams);
+    return !(wire->role == TLY_WIRE_SERVER && wire->in == IN_HEAD &&
+             wire->num_streams == wire->max_streams && tly_wire_num_receiving(wire) == 0);
 }
 
 tly_status tly_wire_eof(const tly_wire *wire, tly_error *error) {
@@ -214,12 +287,14 @@ tly_status tly_wire_eof(const tly_wire *wire, tly_error *error) {
         return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-before-hello",
                              "the peer closed the connection without saying HELLO");
     }
-    if (wire->role == TLY_WIRE_CLIENT && wire->num_streams != 0) {
-        const wire_stream *s = &wire->streams[0];
-        return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-in-stream",
-                             "the peer closed the connection with stream %u after %llu of %llu "
-                             "bytes",
-                             s->id, (unsigned long long)s->done, (unsigned long long)s->total);
+    for (uint32_t i = 0; i < wire->num_streams; i++) {
+        const wire_stream *s = &wire->streams[i];
+        if (wire->role == TLY_WIRE_CLIENT || s->state == STREAM_RECEIVE) {
+            return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "eof-in-stream",
+                                 "the peer closed the connection with stream %u after %llu of %llu "
+                                 "bytes",
+                                 s->id, (unsigned long long)s->done, (unsigned long long)s->total);
+        }
     }
     return TLY_OK;
 }

@@ -28,6 +28,7 @@ static out_node *new_node(tly_wire *w, uint32_t head_len) {
     node->payload_len = 0;
     node->token = NULL;
     node->kind = NODE_CONTROL;
+    node->attachment = -1;
     node->head_len = head_len;
     return node;
 }
@@ -52,7 +53,7 @@ void tly_wire_free_output(tly_wire *w) {
 
 /* A node that has left the queue. */
 static void retire(tly_wire *w, out_node *node) {
-    if (node->kind == NODE_DATA) {
+    if (node->kind == NODE_DATA || (node->kind == NODE_PRIVATE && node->token != NULL)) {
         node->next = w->released;
         w->released = node;
     } else {
@@ -83,6 +84,39 @@ uint8_t *tly_wire_queue(tly_wire *w, uint32_t type, uint32_t stream, uint32_t pa
     tly_wire_header_put(node->head, type, stream, payload_len);
     append(w, node);
     return node->head + TLY_WIRE_HEADER_LEN;
+}
+
+/* Takes the message that was queued last back. Nothing of it may have left. */
+void tly_wire_unqueue_last(tly_wire *w) {
+    out_node **link = &w->out_first;
+    out_node *node = w->out_last, *last = NULL;
+    while (*link != node) {
+        last = *link;
+        link = &last->next;
+    }
+    *link = NULL;
+    w->out_last = last;
+    w->queued -= node->head_len + node->payload_len;
+    free_node(w, node);
+}
+
+tly_status tly_wire_queue_frame(tly_wire *w, wire_stream *s, const void *payload, uint64_t len,
+                                void *token) {
+    out_node *node = new_node(w, STAGE_LEN);
+    if (node == NULL) {
+        return TLY_OUT_OF_MEMORY;
+    }
+    tly_wire_header_put(node->head, TLY_WIRE_TENSOR_DATA, s->id,
+                        (uint32_t)len + TLY_WIRE_OFFSET_LEN);
+    tly_base_store_u64(node->head + TLY_WIRE_HEADER_LEN, s->done);
+    node->payload = payload;
+    node->payload_len = len;
+    node->token = token;
+    node->stream = s->id;
+    node->kind = NODE_DATA;
+    append(w, node);
+    s->done += len;
+    return TLY_OK;
 }
 
 tly_status tly_wire_queue_error(tly_wire *w, uint32_t stream, uint32_t code, const char *text) {
@@ -127,6 +161,12 @@ uint32_t tly_wire_output(const tly_wire *wire, tly_wire_span *out_spans, uint32_
     uint64_t skip = wire->out_sent;
     uint32_t num = 0;
     for (out_node *node = wire->out_first; node != NULL && num < max_spans; node = node->next) {
+        if (node->attachment >= 0 && node != wire->out_first) {
+            break; /* it has to go alone */
+        }
+        if (node->attachment >= 0 && skip == 0) {
+            max_spans = 1;
+        }
         if (skip < node->head_len) {
             out_spans[num].at = node->head + skip;
             out_spans[num].len = (size_t)(node->head_len - skip);
@@ -169,6 +209,10 @@ void tly_wire_sent(tly_wire *wire, uint64_t len) {
     wire->out_sent = len;
 }
 
+int32_t tly_wire_attachment(const tly_wire *wire) {
+    return wire->out_first != NULL && wire->out_sent == 0 ? wire->out_first->attachment : -1;
+}
+
 uint64_t tly_wire_queued(const tly_wire *wire) {
     return wire->queued;
 }
@@ -180,160 +224,13 @@ int tly_wire_next_released(tly_wire *wire, void **out_token) {
     }
     wire->released = node->next;
     *out_token = node->token;
-    node->next = wire->free_nodes;
-    wire->free_nodes = node;
+    if (node->kind == NODE_DATA) {
+        node->next = wire->free_nodes;
+        wire->free_nodes = node;
+    } else {
+        free_node(wire, node);
+    }
     return 1;
-}
-
-uint64_t tly_wire_max_frame(const tly_wire *wire) {
-    if (!wire->has_peer || wire->peer.max_message_size <= TLY_WIRE_OFFSET_LEN) {
-        return 0;
-    }
-    return wire->peer.max_message_size - TLY_WIRE_OFFSET_LEN;
-}
-
-static tly_status no_memory(tly_error *error) {
-    return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a message");
-}
-
-tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *request,
-                                   uint32_t *out_stream, tly_error *error) {
-    uint64_t len = tly_wire_request_len(request);
-    tly_wire_request check;
-    uint8_t *out;
-    tly_status status;
-    if (wire->role != TLY_WIRE_CLIENT || wire->closing ||
-        (request->request_flags & TLY_WIRE_PARALLEL_OK) != 0 || request->layouts.num > UINT16_MAX) {
-        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "request",
-                             "this connection cannot send such a request");
-    }
-    if (wire->num_streams == wire->max_streams || wire->next_stream == 0) {
-        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "max-streams",
-                             "%u streams are open already", wire->num_streams);
-    }
-    if (len > UINT32_MAX - TLY_WIRE_HEADER_LEN ||
-        (wire->has_peer && len > wire->peer.max_message_size)) {
-        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "peer-message-size",
-                             "the request takes %llu bytes, more than the server accepts",
-                             (unsigned long long)len);
-    }
-    out = tly_wire_queue(wire, TLY_WIRE_TENSOR_REQUEST, wire->next_stream, (uint32_t)len);
-    if (out == NULL) {
-        return no_memory(error);
-    }
-    tly_wire_request_put(out, request);
-    status = tly_wire_request_get(out, (size_t)len, &check, error);
-    if (status != TLY_OK) { /* what a peer would refuse does not leave: take the node back */
-        out_node **link = &wire->out_first;
-        while (*link != wire->out_last) {
-            link = &(*link)->next;
-        }
-        wire->queued -= wire->out_last->head_len;
-        free_node(wire, wire->out_last);
-        *link = NULL;
-        wire->out_last = NULL;
-        for (out_node *node = wire->out_first; node != NULL; node = node->next) {
-            wire->out_last = node;
-        }
-        return TLY_INVALID_ARGUMENT;
-    }
-    *out_stream = wire->next_stream++;
-    tly_wire_open_stream(wire, *out_stream, STREAM_ANSWER);
-    return TLY_OK;
-}
-
-tly_status tly_wire_ping(tly_wire *wire) {
-    uint32_t id = wire->hello_stream != 0 ? wire->hello_stream : 1;
-    return tly_wire_queue(wire, TLY_WIRE_PING, id, 0) != NULL ? TLY_OK : TLY_OUT_OF_MEMORY;
-}
-
-static tly_status no_stream(uint32_t stream, tly_error *error) {
-    return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "stream-state",
-                         "stream %u does not wait for this", stream);
-}
-
-tly_status tly_wire_send_descriptor(tly_wire *wire, uint32_t stream, const void *descriptor,
-                                    uint64_t len, uint64_t total_data_bytes, tly_error *error) {
-    wire_stream *s = tly_wire_find_stream(wire, stream);
-    uint64_t payload_len = tly_wire_descriptor_len(len);
-    uint8_t *out;
-    if (s == NULL || wire->role != TLY_WIRE_SERVER || s->state != STREAM_ANSWER) {
-        return no_stream(stream, error);
-    }
-    if (payload_len > wire->peer.max_message_size) {
-        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "peer-message-size",
-                             "the descriptor takes %llu bytes, the peer accepts %u",
-                             (unsigned long long)payload_len, wire->peer.max_message_size);
-    }
-    if (total_data_bytes != 0 && tly_wire_max_frame(wire) == 0) {
-        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "peer-message-size",
-                             "the peer accepts messages of %u bytes, too few for any frame",
-                             wire->peer.max_message_size);
-    }
-    out = tly_wire_queue(wire, TLY_WIRE_TENSOR_DESCRIPTOR, stream, (uint32_t)payload_len);
-    if (out == NULL) {
-        return no_memory(error);
-    }
-    tly_wire_descriptor_put(out, descriptor, len, total_data_bytes);
-    s->state = STREAM_DATA;
-    s->total = total_data_bytes;
-    return TLY_OK;
-}
-
-tly_status tly_wire_send_data(tly_wire *wire, uint32_t stream, const void *payload, uint64_t len,
-                              void *token, tly_error *error) {
-    wire_stream *s = tly_wire_find_stream(wire, stream);
-    out_node *node;
-    if (s == NULL || wire->role != TLY_WIRE_SERVER || s->state != STREAM_DATA) {
-        return no_stream(stream, error);
-    }
-    if (len == 0 || len > s->total - s->done || len > tly_wire_max_frame(wire)) {
-        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "frame-len",
-                             "a frame of %llu bytes does not fit", (unsigned long long)len);
-    }
-    node = new_node(wire, STAGE_LEN);
-    if (node == NULL) {
-        return no_memory(error);
-    }
-    tly_wire_header_put(node->head, TLY_WIRE_TENSOR_DATA, stream,
-                        (uint32_t)len + TLY_WIRE_OFFSET_LEN);
-    tly_base_store_u64(node->head + TLY_WIRE_HEADER_LEN, s->done);
-    node->payload = payload;
-    node->payload_len = len;
-    node->token = token;
-    node->stream = stream;
-    node->kind = NODE_DATA;
-    append(wire, node);
-    s->done += len;
-    return TLY_OK;
-}
-
-tly_status tly_wire_send_end(tly_wire *wire, uint32_t stream, tly_error *error) {
-    wire_stream *s = tly_wire_find_stream(wire, stream);
-    if (s == NULL || wire->role != TLY_WIRE_SERVER || s->state != STREAM_DATA ||
-        s->done != s->total) {
-        return no_stream(stream, error);
-    }
-    if (tly_wire_queue(wire, TLY_WIRE_TENSOR_DATA_END, stream, 0) == NULL) {
-        return no_memory(error);
-    }
-    wire->out_last->kind = NODE_END;
-    tly_wire_close_stream(wire, stream);
-    return TLY_OK;
-}
-
-tly_status tly_wire_fail_stream(tly_wire *wire, uint32_t stream, uint32_t code, const char *text) {
-    if (tly_wire_find_stream(wire, stream) == NULL) {
-        return TLY_INVALID_ARGUMENT;
-    }
-    tly_wire_drop_frames(wire, stream);
-    tly_wire_close_stream(wire, stream);
-    return tly_wire_queue_error(wire, stream, code, text);
-}
-
-tly_status tly_wire_close(tly_wire *wire, uint32_t code, const char *text) {
-    wire->closing = 1;
-    return tly_wire_queue_error(wire, wire->hello_stream != 0 ? wire->hello_stream : 1, code, text);
 }
 
 tly_status tly_wire_spoil_head(tly_wire *wire, uint32_t code, const char *text,

@@ -107,12 +107,20 @@ tly_status tly_wire_hello_get(const void *bytes, size_t len, tly_wire_hello *out
     return TLY_OK;
 }
 
+static tly_status check_key(const uint8_t *key, uint32_t key_len, tly_error *error) {
+    size_t bad = tly_base_utf8_check(key, key_len);
+    if (bad != key_len) {
+        return tly_base_fail(error, TLY_MALFORMED, 4 + bad, "key-utf8",
+                             "tensor_key is not UTF-8 at its byte %zu", bad);
+    }
+    return TLY_OK;
+}
+
 tly_status tly_wire_request_get(const void *bytes, size_t len, tly_wire_request *out,
                                 tly_error *error) {
     tly_cursor c = tly_cursor_make(bytes, len);
     const uint8_t *key;
     tly_status status;
-    size_t bad;
     memset(out, 0, sizeof *out);
     if (!tly_cursor_u32(&c, &out->key_len) || !tly_cursor_take(&c, out->key_len, &key)) {
         return truncated(&c, "req-trunc", "the TENSOR_REQUEST", "tensor_key", error);
@@ -129,10 +137,9 @@ tly_status tly_wire_request_get(const void *bytes, size_t len, tly_wire_request 
     if (tly_cursor_left(&c) != 0) {
         return trailing(&c, "req-trail", "the TENSOR_REQUEST", error);
     }
-    bad = tly_base_utf8_check(key, out->key_len);
-    if (bad != out->key_len) {
-        return tly_base_fail(error, TLY_MALFORMED, 4 + bad, "key-utf8",
-                             "tensor_key is not UTF-8 at its byte %zu", bad);
+    status = check_key(key, out->key_len, error);
+    if (status != TLY_OK) {
+        return status;
     }
     if (!tly_base_is_power_of_two(out->min_alignment)) {
         return tly_base_fail(error, TLY_MALFORMED, len - 8, "min-align",
@@ -150,43 +157,96 @@ tly_status tly_wire_request_get(const void *bytes, size_t len, tly_wire_request 
     return TLY_OK;
 }
 
+/* The head of a descriptor of which `len` bytes are there; it must fill them. */
+static tly_status check_head(const uint8_t *p, uint64_t len, uint64_t offset, const char *message,
+                             tly_error *error) {
+    uint32_t announced;
+    if (len < DESCRIPTOR_HEAD_LEN) {
+        return tly_base_fail(error, TLY_TRUNCATED, offset + len, "desc-trunc",
+                             "the %s has %llu bytes of descriptor, too few for any", message,
+                             (unsigned long long)len);
+    }
+    if (memcmp(p, "HRRY", 4) != 0) {
+        return tly_base_fail(error, TLY_MALFORMED, offset, "desc-magic",
+                             "the descriptor does not begin with HRRY");
+    }
+    announced = tly_base_load_u32(p + 6);
+    if (announced != len) {
+        return tly_base_fail(error, announced > len ? TLY_TRUNCATED : TLY_MALFORMED, offset + 6,
+                             announced > len ? "desc-trunc" : "desc-trail",
+                             "a descriptor of %u bytes, but the %s has room for %llu", announced,
+                             message, (unsigned long long)len);
+    }
+    return TLY_OK;
+}
+
 tly_status tly_wire_descriptor_get(const void *bytes, size_t len, tly_wire_descriptor *out,
                                    tly_error *error) {
     const uint8_t *p = bytes;
     const uint8_t *tail;
-    uint32_t announced;
+    tly_status status;
     memset(out, 0, sizeof *out);
     if (len < DESCRIPTOR_HEAD_LEN + DESCRIPTOR_TAIL_LEN) {
         return tly_base_fail(error, TLY_TRUNCATED, len, "desc-trunc",
                              "the TENSOR_DESCRIPTOR has %zu bytes, too few for any descriptor",
                              len);
     }
-    if (memcmp(p, "HRRY", 4) != 0) {
-        return tly_base_fail(error, TLY_MALFORMED, 0, "desc-magic",
-                             "the descriptor does not begin with HRRY");
+    status = check_head(p, len - DESCRIPTOR_TAIL_LEN, 0, "TENSOR_DESCRIPTOR", error);
+    if (status != TLY_OK) {
+        return status;
     }
-    announced = tly_base_load_u32(p + 6);
-    if (announced > len - DESCRIPTOR_TAIL_LEN) {
-        return tly_base_fail(error, TLY_TRUNCATED, 6, "desc-trunc",
-                             "a descriptor of %u bytes does not fit in a message of %zu", announced,
-                             len);
-    }
-    if (announced < len - DESCRIPTOR_TAIL_LEN) {
-        return tly_base_fail(error, TLY_MALFORMED, 6, "desc-trail",
-                             "a descriptor of %u bytes does not fill a message of %zu", announced,
-                             len);
-    }
-    tail = p + announced;
     out->bytes = p;
-    out->len = announced;
+    out->len = len - DESCRIPTOR_TAIL_LEN;
+    tail = p + out->len;
     out->total_data_bytes = tly_base_load_u64(tail);
     out->shard_index = tly_base_load_u32(tail + 8);
     out->total_shards = tly_base_load_u32(tail + 12);
     if (out->shard_index >= out->total_shards) {
-        return tly_base_fail(error, TLY_MALFORMED, announced + 8, "shard-index",
+        return tly_base_fail(error, TLY_MALFORMED, out->len + 8, "shard-index",
                              "shard %u of %u does not exist", out->shard_index, out->total_shards);
     }
     return TLY_OK;
+}
+
+tly_status tly_wire_put_get(const void *bytes, size_t len, tly_wire_put *out, tly_error *error) {
+    tly_cursor c = tly_cursor_make(bytes, len);
+    const uint8_t *key;
+    tly_status status;
+    memset(out, 0, sizeof *out);
+    if (!tly_cursor_u32(&c, &out->key_len) || !tly_cursor_take(&c, out->key_len, &key)) {
+        return truncated(&c, "put-trunc", "the TENSOR_PUT", "tensor_key", error);
+    }
+    status = check_key(key, out->key_len, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    if (!tly_cursor_u32(&c, &out->descriptor_len) ||
+        !tly_cursor_take(&c, out->descriptor_len, &out->descriptor)) {
+        return truncated(&c, "put-trunc", "the TENSOR_PUT", "descriptor", error);
+    }
+    if (!tly_cursor_u64(&c, &out->total_data_bytes)) {
+        return truncated(&c, "put-trunc", "the TENSOR_PUT", "total_data_bytes", error);
+    }
+    if (tly_cursor_left(&c) != 0) {
+        return trailing(&c, "put-trail", "the TENSOR_PUT", error);
+    }
+    out->key = (const char *)key;
+    return check_head(out->descriptor, out->descriptor_len, UINT64_C(8) + out->key_len,
+                      "TENSOR_PUT", error);
+}
+
+tly_status tly_wire_region_get(const void *bytes, size_t len, tly_wire_region *out,
+                               tly_error *error) {
+    tly_cursor c = tly_cursor_make(bytes, len);
+    memset(out, 0, sizeof *out);
+    if (!tly_cursor_u64(&c, &out->remote_addr) || !tly_cursor_u64(&c, &out->len)) {
+        return truncated(&c, "rdma-trunc", "the RDMA_REGISTER", "its fixed fields", error);
+    }
+    if (!tly_cursor_u32(&c, &out->rkey_len) || !tly_cursor_take(&c, out->rkey_len, &out->rkey)) {
+        return truncated(&c, "rdma-trunc", "the RDMA_REGISTER", "rkey", error);
+    }
+    return tly_cursor_left(&c) == 0 ? TLY_OK
+                                    : trailing(&c, "rdma-trail", "the RDMA_REGISTER", error);
 }
 
 void tly_wire_error_get(const void *bytes, size_t len, uint32_t *out_code, const char **out_text,
@@ -253,11 +313,35 @@ uint64_t tly_wire_descriptor_len(uint64_t descriptor_len) {
 }
 
 void tly_wire_descriptor_put(uint8_t *out, const void *descriptor, uint64_t len,
-                             uint64_t total_data_bytes) {
+                             uint64_t total_data_bytes, uint32_t shard_index,
+                             uint32_t total_shards) {
     out = put_bytes(out, descriptor, len);
     tly_base_store_u64(out, total_data_bytes);
-    tly_base_store_u32(out + 8, 0);  /* shard_index */
-    tly_base_store_u32(out + 12, 1); /* total_shards */
+    tly_base_store_u32(out + 8, shard_index);
+    tly_base_store_u32(out + 12, total_shards);
+}
+
+uint64_t tly_wire_put_len(const tly_wire_put *put) {
+    return 4 + (uint64_t)put->key_len + 4 + put->descriptor_len + 8;
+}
+
+void tly_wire_put_put(uint8_t *out, const tly_wire_put *put) {
+    tly_base_store_u32(out, put->key_len);
+    out = put_bytes(out + 4, put->key, put->key_len);
+    tly_base_store_u32(out, put->descriptor_len);
+    out = put_bytes(out + 4, put->descriptor, put->descriptor_len);
+    tly_base_store_u64(out, put->total_data_bytes);
+}
+
+uint64_t tly_wire_region_len(const tly_wire_region *region) {
+    return 20 + (uint64_t)region->rkey_len;
+}
+
+void tly_wire_region_put(uint8_t *out, const tly_wire_region *region) {
+    tly_base_store_u64(out, region->remote_addr);
+    tly_base_store_u64(out + 8, region->len);
+    tly_base_store_u32(out + 16, region->rkey_len);
+    put_bytes(out + 20, region->rkey, region->rkey_len);
 }
 
 void tly_wire_error_put(uint8_t *out, uint32_t code, const char *text, uint32_t text_len) {

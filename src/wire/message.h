@@ -27,6 +27,9 @@ tly_status tly_wire_request_get(const void *bytes, size_t len, tly_wire_request 
                                 tly_error *error);
 tly_status tly_wire_descriptor_get(const void *bytes, size_t len, tly_wire_descriptor *out,
                                    tly_error *error);
+tly_status tly_wire_put_get(const void *bytes, size_t len, tly_wire_put *out, tly_error *error);
+tly_status tly_wire_region_get(const void *bytes, size_t len, tly_wire_region *out,
+                               tly_error *error);
 /* An ERROR cannot be answered with an ERROR: what is wrong in one is read as well as it goes. */
 void tly_wire_error_get(const void *bytes, size_t len, uint32_t *out_code, const char **out_text,
                         uint32_t *out_text_len);
@@ -38,7 +41,20 @@ uint64_t tly_wire_request_len(const tly_wire_request *request);
 void tly_wire_request_put(uint8_t *out, const tly_wire_request *request);
 uint64_t tly_wire_descriptor_len(uint64_t descriptor_len);
 void tly_wire_descriptor_put(uint8_t *out, const void *descriptor, uint64_t len,
-                             uint64_t total_data_bytes);
+                             uint64_t total_data_bytes, uint32_t shard_index,
+                             uint32_t total_shards);
+uint64_t tly_wire_put_len(const tly_wire_put *put);
+void tly_wire_put_put(uint8_t *out, const tly_wire_put *put);
+uint64_t tly_wire_region_len(const tly_wire_region *region);
+void tly_wire_region_put(uint8_t *out, const tly_wire_region *region);
 void tly_wire_error_put(uint8_t *out, uint32_t code, const char *text, uint32_t text_len);
+
+/* Does the receiver take this tensor? Decoded, its buffers hold its elements and are those that
+ * `total` announces, ready, and on a device and in memory of the receiver's HELLO `ours` (where an
+ * empty list means CPU, STANDARD). Arrays go to `work` (`len` + 32 bytes). `out_code` gets the
+ * tly_wire_code of a refusal. Errors: TRUNCATED, MALFORMED, UNSUPPORTED, OVERFLOW. */
+tly_status tly_wire_accept(const void *bytes, size_t len, uint64_t total,
+                           const tly_wire_hello *ours, void *work, size_t work_len,
+                           tly_descriptor *out_descriptor, uint32_t *out_code, tly_error *error);
 
 #endif

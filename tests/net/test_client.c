@@ -183,7 +183,7 @@ static void lies(void **state) {
         tly_status status;
         const char *rule, *words;
     } cases[] = {
-        {4, 64, 65, TLY_MALFORMED, "total-mismatch", "announces 65 bytes, the descriptor has 64"},
+        {4, 64, 65, TLY_MALFORMED, "total-mismatch", "65 bytes are announced, the buffers have 64"},
         {4, 60, 60, TLY_MALFORMED, "B-SIZE", ""},
     };
     (void)state;

@@ -85,16 +85,63 @@ static inline void plain_request(plain_bytes *out, uint32_t stream, const char *
     free(p.at);
 }
 
-/* The shortest head that passes as a descriptor here: magic, version, length. */
+/* The serialised descriptor of `num` bytes in a row: u8, row-major, on `device`, rank 1. With
+ * `parent` not 0 it is the box at `offset` of a parent of so many. */
+static inline void plain_tensor(plain_bytes *p, uint64_t num, uint64_t parent, uint64_t offset,
+                                uint8_t device) {
+    plain_put(p, "HRRY\1\0", 6);
+    plain_number(p, 53 + (parent != 0 ? 16 : 0), 4);
+    plain_number(p, parent != 0 ? 2 : 0, 4); /* flags */
+    plain_number(p, 0x11, 1);                /* u8 */
+    plain_number(p, 1, 1);                   /* row-major */
+    plain_number(p, 1, 4);                   /* rank */
+    plain_number(p, num, 8);
+    plain_number(p, 0, 8); /* byte_offset */
+    plain_number(p, 1, 1); /* buffers */
+    plain_number(p, num, 8);
+    plain_number(p, 64, 4);
+    plain_number(p, device, 4);
+    if (parent != 0) {
+        plain_number(p, parent, 8);
+        plain_number(p, offset, 8);
+    }
+}
+
+/* `total` bytes of u8. */
 static inline void plain_descriptor(plain_bytes *out, uint32_t stream, uint64_t total) {
     plain_bytes p = {0};
-    plain_put(&p, "HRRY\1\0", 6);
-    plain_number(&p, 10, 4);
+    plain_tensor(&p, total, 0, 0, 0);
     plain_number(&p, total, 8);
     plain_number(&p, 0, 4);
     plain_number(&p, 1, 4);
     plain_message(out, 4, stream, p.at, p.len);
     free(p.at);
+}
+
+/* Shard `index` of `num`: the box of `len` bytes at `offset` of `parent` bytes. */
+static inline void plain_shard(plain_bytes *out, uint32_t stream, uint64_t len, uint64_t parent,
+                               uint64_t offset, uint32_t index, uint32_t num) {
+    plain_bytes p = {0};
+    plain_tensor(&p, len, parent, offset, 0);
+    plain_number(&p, len, 8);
+    plain_number(&p, index, 4);
+    plain_number(&p, num, 4);
+    plain_message(out, 4, stream, p.at, p.len);
+    free(p.at);
+}
+
+static inline void plain_upload(plain_bytes *out, uint32_t stream, const char *key, uint64_t total,
+                                uint8_t device) {
+    plain_bytes p = {0}, d = {0};
+    plain_tensor(&d, total, 0, 0, device);
+    plain_number(&p, strlen(key), 4);
+    plain_put(&p, key, strlen(key));
+    plain_number(&p, d.len, 4);
+    plain_put(&p, d.at, d.len);
+    plain_number(&p, total, 8);
+    plain_message(out, 7, stream, p.at, p.len);
+    free(p.at);
+    free(d.at);
 }
 
 static inline void plain_data(plain_bytes *out, uint32_t stream, uint64_t offset, const void *bytes,

@@ -145,9 +145,11 @@ static void server_event(sim *s, const tly_wire_event *e) {
                              TLY_OK);
         } else {
             tly_error error;
-            CHECK_OK(tly_wire_send_descriptor(s->server, e->stream, "HRRY\1\0\12\0\0\0", 10,
-                                              t->total, &error),
+            plain_bytes d = {0};
+            plain_tensor(&d, t->total, 0, 0, 0);
+            CHECK_OK(tly_wire_send_descriptor(s->server, e->stream, d.at, d.len, t->total, &error),
                      &error);
+            free(d.at);
         }
     } else if (e->kind == TLY_WIRE_EVENT_ERROR) {
         assert_true(stream_of(s, e->stream)->cancelled);
@@ -275,7 +277,7 @@ static int run(const tly_context *context, uint64_t seed) {
     tly_error error;
     int whole = 0, reset_after;
     s->rng.state = seed;
-    client.max_message_size = 64 + (uint32_t)check_below(&s->rng, 8000);
+    client.max_message_size = 100 + (uint32_t)check_below(&s->rng, 8000);
     server.max_streams = 1 + (uint32_t)check_below(&s->rng, 8);
     CHECK_OK(tly_wire_new(context, &client, &s->client, &error), &error);
     CHECK_OK(tly_wire_new(context, &server, &s->server, &error), &error);

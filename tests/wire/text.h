@@ -75,4 +75,19 @@ static inline void text_descriptor(text_buffer *t, const tly_wire_descriptor *d)
              (unsigned long long)d->total_data_bytes, d->shard_index, d->total_shards);
 }
 
+static inline void text_put(text_buffer *t, const tly_wire_put *p) {
+    text_add(t, "{\"tensor_key\":");
+    text_string(t, p->key, p->key_len);
+    text_add(t, ",\"descriptor\":\"");
+    text_hex(t, p->descriptor, p->descriptor_len);
+    text_add(t, "\",\"total_data_bytes\":%llu}", (unsigned long long)p->total_data_bytes);
+}
+
+static inline void text_region(text_buffer *t, const tly_wire_region *r) {
+    text_add(t, "{\"remote_addr\":%llu,\"length\":%llu,\"rkey\":\"",
+             (unsigned long long)r->remote_addr, (unsigned long long)r->len);
+    text_hex(t, r->rkey, r->rkey_len);
+    text_add(t, "\"}");
+}
+
 #endif
