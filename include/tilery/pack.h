@@ -20,15 +20,16 @@ typedef struct tly_pack_plan tly_pack_plan;
 
 typedef struct tly_pack_options {
     size_t size;        /* sizeof(tly_pack_options) */
-    uint64_t padding;   /* element written as padding, in the low bits; usually 0 */
+    uint64_t padding;   /* element written as padding, in the low bits; 0 for 6 and 128 bits */
     uint32_t streaming; /* 0: decide by size; 1: never bypass the cache; 2: bypass where possible */
     uint32_t reserved;
 } tly_pack_options;
 
 /* Plans the copy of `src` into `dst`. Both have the same rank and shape. `element_bits` is 8, 16,
- * 32 or 64. The destination must visit each index of the shape exactly once and no offset twice;
- * the source may alias. `options` may be NULL. Errors: INVALID_ARGUMENT (rule in `error`),
- * UNSUPPORTED, OVERFLOW, OUT_OF_MEMORY. The caller frees the plan. */
+ * 32, 64 or 128; or 1, 2, 4 or 6 for elements packed from the least significant bit, element i at
+ * bit i * element_bits. The destination must visit each index of the shape exactly once and no
+ * offset twice; the source may alias. `options` may be NULL. Errors: INVALID_ARGUMENT (rule in
+ * `error`), UNSUPPORTED, OVERFLOW, OUT_OF_MEMORY. The caller frees the plan. */
 TLY_API tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst,
                                      const tly_nest *src, uint32_t element_bits,
                                      const tly_pack_options *options, tly_pack_plan **out_plan,
@@ -37,7 +38,8 @@ TLY_API void tly_pack_plan_free(tly_pack_plan *plan);
 
 /* Runs a plan. `dst` and `src` point to the element with offset 0 of their nests and do not
  * overlap. No byte outside what the nests touch inside the shape is read, none outside the
- * destination's extent is written. Any alignment is correct. Cannot fail. Thread-safe. */
+ * destination's extent is written; of bytes that belong to the extent in part only, the other bits
+ * stay. Any alignment is correct. Cannot fail. Thread-safe. */
 TLY_API void tly_pack_run(const tly_pack_plan *plan, void *dst, const void *src);
 
 /* A destination that ascends can be made piece by piece, so that packed bytes can leave while later

@@ -7,6 +7,7 @@
  *   transpose  the destination is contiguous along one loop, the source along another
  *   table      a dense tile of the destination with no such regularity: Morton and the like
  *   strided    everything else
+ *   bits       elements of fewer than 8 bits that do not come byte by byte (form.c)
  *
  * A run of 2, 4 or 8 bytes at the bottom is one wider element for the paths below it: from N x K,
  * the pairs of a bf16 panel are 32-bit elements being transposed. */
@@ -22,7 +23,8 @@
 #define SHORT_TILE 8    /* a table this small is not worth its look-ups */
 
 const char *pack_path_name(pack_path path) {
-    static const char *const names[] = {"copy", "rows", "zip", "transpose", "table", "strided"};
+    static const char *const names[] = {"copy",  "rows",    "zip", "transpose",
+                                        "table", "strided", "bits"};
     return names[path];
 }
 
@@ -209,8 +211,13 @@ static void choose_steps(const pack_form *form, pack_choice *out) {
     }
 }
 
-void pack_choose(pack_form *form, uint32_t size, pack_choice *out) {
+void pack_choose(pack_form *form, pack_choice *out) {
     form->loops[form->num_loops++] = (pack_loop){1, 1, 0, 0, PACK_FREE, 0};
-    choose_path(form, size, out);
+    if (form->in_bits) {
+        *out = (pack_choice){.path = PACK_PATH_BITS, .width = 1, .wide = PACK_NONE};
+        out->p = out->q = form->num_loops - 1;
+        return;
+    }
+    choose_path(form, form->size, out);
     choose_steps(form, out);
 }

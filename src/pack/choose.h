@@ -23,7 +23,7 @@ typedef struct pack_choice {
 } pack_choice;
 
 /* Adds the loop with a single turn to `form` and fills `out`. Cannot fail. */
-void pack_choose(pack_form *form, uint32_t size, pack_choice *out);
+void pack_choose(pack_form *form, pack_choice *out);
 
 /* "copy", "rows", ... Static storage. */
 const char *pack_path_name(pack_path path);

@@ -171,9 +171,75 @@ static void merge_loops(pack_form *form) {
     form->num_loops = kept;
 }
 
-tly_status pack_form_make(const tly_nest *dst, const tly_nest *src, uint32_t size, pack_form *out) {
+/* 128 bits are moved as two halves. */
+static void split_element(pack_form *form) {
+    if (form->size > 8) {
+        form->loops[form->num_loops++] = (pack_loop){form->size / 8, 1, 8, 8, PACK_FREE, 0};
+        form->size = 8;
+    }
+}
+
+static int all_divide(const pack_form *form, int64_t unit) {
+    int divide = form->dst_base % unit == 0 && form->src_base % unit == 0;
+    for (uint32_t i = 1; i < form->num_loops && divide; i++) {
+        divide = form->loops[i].dst_stride % unit == 0 && form->loops[i].src_stride % unit == 0;
+    }
+    for (uint32_t i = 0; i < form->num_digits && divide; i++) {
+        divide = form->digits[i].stride % unit == 0;
+    }
+    return divide;
+}
+
+/* Elements of fewer than 8 bits that always come together, byte by byte on both sides, are moved as
+ * bytes: four of 6 bits as three. Everything is measured in elements before, in bytes afterwards.
+ */
+static int join_elements(pack_form *form, uint32_t bits) {
+    uint64_t together = bits == 6 ? 4 : 8 / bits, unit;
+    int64_t bytes = bits == 6 ? 3 : 1;
+    pack_loop *inner = &form->loops[0];
+    if (form->num_loops == 0 || inner->irregular || inner->dst_stride != 1 ||
+        inner->src_stride != 1 || inner->count % together != 0 ||
+        tly_base_mul_u64(inner->step, together, &unit) || !all_divide(form, (int64_t)together)) {
+        return 0;
+    }
+    if (inner->axis != PACK_FREE) { /* no border runs through a byte */
+        const pack_axis *axis = &form->axes[inner->axis];
+        if (axis->valid % unit != 0 || (axis->exist != UINT64_MAX && axis->exist % unit != 0)) {
+            return 0;
+        }
+    }
+    inner->count /= together;
+    inner->step = unit;
+    inner->dst_stride = inner->src_stride = (int64_t)together;
+    for (uint32_t i = 0; i < form->num_loops; i++) {
+        form->loops[i].dst_stride = form->loops[i].dst_stride / (int64_t)together * bytes;
+        form->loops[i].src_stride = form->loops[i].src_stride / (int64_t)together * bytes;
+    }
+    for (uint32_t i = 0; i < form->num_digits; i++) {
+        form->digits[i].stride = form->digits[i].stride / (int64_t)together * bytes;
+    }
+    form->dst_base = form->dst_base / (int64_t)together * bytes;
+    form->src_base = form->src_base / (int64_t)together * bytes;
+    if (inner->count == 1) {
+        form->loops[0] = form->loops[--form->num_loops];
+    }
+    if (bytes > 1) {
+        form->loops[form->num_loops++] = (pack_loop){(uint64_t)bytes, 1, 1, 1, PACK_FREE, 0};
+    }
+    return 1;
+}
+
+static void sort_and_merge(pack_form *form) {
+    qsort(form->loops, form->num_loops, sizeof *form->loops, by_dst_stride);
+    merge_loops(form);
+}
+
+tly_status pack_form_make(const tly_nest *dst, const tly_nest *src, uint32_t bits, pack_form *out) {
+    uint32_t size = bits >= 8 ? bits / 8 : 1;
     out->num_loops = out->num_axes = out->num_digits = 0;
     out->dst_base = out->src_base = 0;
+    out->size = size;
+    out->in_bits = 0;
     for (uint32_t axis = 0; axis < dst->rank; axis++) {
         tly_status status = merge_axis(out, dst, src, axis, size);
         if (status != TLY_OK) {
@@ -181,7 +247,11 @@ tly_status pack_form_make(const tly_nest *dst, const tly_nest *src, uint32_t siz
         }
     }
     turn_round(out);
-    qsort(out->loops, out->num_loops, sizeof *out->loops, by_dst_stride);
-    merge_loops(out);
+    split_element(out);
+    sort_and_merge(out);
+    if (bits < 8) {
+        out->in_bits = !join_elements(out, bits);
+        sort_and_merge(out);
+    }
     return TLY_OK;
 }

@@ -43,15 +43,18 @@ typedef struct pack_form {
     uint32_t num_loops;
     uint32_t num_axes;
     uint32_t num_digits;
+    uint32_t size;    /* bytes of what the loops move */
+    uint32_t in_bits; /* elements that fill no bytes: all strides and bases count elements */
+    uint32_t reserved;
     int64_t dst_base; /* bytes, from loops that were turned round */
     int64_t src_base;
-    pack_loop loops[PACK_MAX_LOOPS + 1]; /* one more for choose.c */
+    pack_loop loops[PACK_MAX_LOOPS + 2]; /* two more: for parts of an element, and for choose.c */
     pack_axis axes[TLY_NEST_MAX_RANK];
     pack_digit digits[PACK_MAX_LOOPS];
 } pack_form;
 
-/* Fills `out`. Both nests are checked, have the same shape and at least one place in `dst`; `size`
- * is the bytes of an element. Errors: OVERFLOW. */
-tly_status pack_form_make(const tly_nest *dst, const tly_nest *src, uint32_t size, pack_form *out);
+/* Fills `out`. Both nests are checked, have the same shape and at least one place in `dst`; `bits`
+ * are those of an element. Errors: OVERFLOW. */
+tly_status pack_form_make(const tly_nest *dst, const tly_nest *src, uint32_t bits, pack_form *out);
 
 #endif

@@ -18,13 +18,20 @@ typedef struct scratch {
     pack_choice choice;
 } scratch;
 
-static tly_status byte_extent(const tly_nest *nest, uint32_t size, const char *name,
+/* Bytes from the one that holds the lowest element to behind the one that holds the highest. */
+static tly_status byte_extent(const tly_nest *nest, uint32_t bits, const char *name,
                               int64_t *out_low, int64_t *out_high, tly_error *error) {
-    int64_t low, high;
-    if (tly_nest_extent(nest, &low, &high) != TLY_OK ||
-        __builtin_mul_overflow(low, (int64_t)size, out_low) ||
-        __builtin_mul_overflow(high, (int64_t)size, out_high) ||
-        __builtin_sub_overflow(*out_high, *out_low, &low)) {
+    int64_t low, high, unit = bits == 6 ? 24 : bits < 8 ? 8 : bits; /* whole groups of 6 bits */
+    int64_t together = unit / bits;
+    int bad = tly_nest_extent(nest, &low, &high) != TLY_OK;
+    if (!bad) {
+        low = low / together - (low % together < 0);
+        high = high / together + (high % together > 0);
+        bad = __builtin_mul_overflow(low, unit / 8, out_low) ||
+              __builtin_mul_overflow(high, unit / 8, out_high) ||
+              __builtin_sub_overflow(*out_high, *out_low, &low);
+    }
+    if (bad) {
         return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "pack-overflow",
                              "the %s reaches beyond 63-bit byte offsets", name);
     }
@@ -38,10 +45,16 @@ static tly_status check(const tly_nest *dst, const tly_nest *src, uint32_t bits,
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "null-argument",
                              "a nest is NULL");
     }
-    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) {
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != 128 && bits != 1 &&
+        bits != 2 && bits != 4 && bits != 6) {
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "pack-element",
-                             "elements of %u bits cannot be packed, only of 8, 16, 32 and 64",
+                             "elements of %u bits cannot be packed, only of 1, 2, 4, 6, 8, 16, 32, "
+                             "64 and 128",
                              bits);
+    }
+    if (options != NULL && options->padding != 0 && (bits == 6 || bits == 128)) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "pack-padding",
+                             "the padding of elements of %u bits can only be zero", bits);
     }
     if (options != NULL && (options->size != sizeof *options || options->streaming > 2)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
@@ -72,6 +85,10 @@ static tly_status check(const tly_nest *dst, const tly_nest *src, uint32_t bits,
 }
 
 static void fill_padding(tly_pack_plan *plan, uint64_t element) {
+    plan->padding_bits = (uint32_t)element & ((1u << (plan->bits < 8 ? plan->bits : 8)) - 1);
+    for (uint32_t i = plan->bits; i < 8; i *= 2) { /* the same in every part of a byte */
+        element = (element & ((1u << i) - 1)) | (element & ((1u << i) - 1)) << i;
+    }
     for (size_t i = 0; i < sizeof plan->padding; i += plan->size) {
         uint8_t e1 = (uint8_t)element;
         uint16_t e2 = (uint16_t)element;
@@ -123,6 +140,7 @@ void pack_use_kernels(tly_pack_plan *plan, const pack_kernels *kernels) {
         break;
     case PACK_PATH_TABLE:
     case PACK_PATH_STRIDED:
+    case PACK_PATH_BITS:
         plan->kernel = pack_strided;
         break;
     }
@@ -135,8 +153,8 @@ static size_t reserve(size_t *len, size_t count, size_t size) {
     return at;
 }
 
-static tly_pack_plan *build(const tly_context *context, pack_form *form, const pack_choice *choice,
-                            uint32_t size) {
+static tly_pack_plan *build(const tly_context *context, pack_form *form,
+                            const pack_choice *choice) {
     size_t len = 0;
     size_t at_plan = reserve(&len, 1, sizeof(tly_pack_plan));
     size_t at_loops = reserve(&len, form->num_loops, sizeof(pack_loop));
@@ -159,7 +177,7 @@ static tly_pack_plan *build(const tly_context *context, pack_form *form, const p
     plan->table = (int64_t *)(void *)(memory + at_table);
     plan->memory_len = len;
     plan->context = context;
-    plan->size = size;
+    plan->size = form->size;
     plan->width = choice->width;
     plan->path = choice->path;
     plan->num_loops = form->num_loops;
@@ -175,7 +193,7 @@ static tly_pack_plan *build(const tly_context *context, pack_form *form, const p
     memcpy(plan->steps, choice->steps, choice->num_steps * sizeof *plan->steps);
 
     /* What a tile holds does not turn in the walk. */
-    plan->wide = (pack_loop){1, 1, (int64_t)size, (int64_t)size, PACK_FREE, 0};
+    plan->wide = (pack_loop){1, 1, plan->size, plan->size, PACK_FREE, 0};
     if (choice->wide != PACK_NONE) {
         plan->wide = form->loops[choice->wide];
     }
@@ -201,7 +219,6 @@ tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst, co
                              uint32_t element_bits, const tly_pack_options *options,
                              tly_pack_plan **out_plan, tly_error *error) {
     int64_t dst_low = 0, dst_high = 0, src_low = 0, src_high = 0;
-    uint32_t size = element_bits / 8;
     tly_pack_plan *plan;
     scratch *work;
     tly_status status;
@@ -212,10 +229,10 @@ tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst, co
     *out_plan = NULL;
     status = check(dst, src, element_bits, options, error);
     if (status == TLY_OK) {
-        status = byte_extent(dst, size, "destination", &dst_low, &dst_high, error);
+        status = byte_extent(dst, element_bits, "destination", &dst_low, &dst_high, error);
     }
     if (status == TLY_OK) {
-        status = byte_extent(src, size, "source", &src_low, &src_high, error);
+        status = byte_extent(src, element_bits, "source", &src_low, &src_high, error);
     }
     if (status != TLY_OK) {
         return status;
@@ -225,20 +242,23 @@ tly_status tly_pack_plan_new(const tly_context *context, const tly_nest *dst, co
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a plan");
     }
     memset(&work->form, 0, sizeof work->form);
+    work->form.size = element_bits < 8 ? 1 : element_bits > 64 ? 8 : element_bits / 8;
     /* A destination without places gives a plan that does nothing, however wild its other loops. */
-    if (!tly_layout_is_empty(dst) && pack_form_make(dst, src, size, &work->form) != TLY_OK) {
+    if (!tly_layout_is_empty(dst) &&
+        pack_form_make(dst, src, element_bits, &work->form) != TLY_OK) {
         tly_base_free(context, work, sizeof *work, 64);
         return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "pack-overflow",
                              "the loops of the destination count beyond 64 bits");
     }
-    pack_choose(&work->form, size, &work->choice);
-    plan = build(context, &work->form, &work->choice, size);
+    pack_choose(&work->form, &work->choice);
+    plan = build(context, &work->form, &work->choice);
     if (plan == NULL) {
         tly_base_free(context, work, sizeof *work, 64);
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a plan");
     }
     plan->dst_low = dst_low;
     plan->dst_len = (uint64_t)(dst_high - dst_low);
+    plan->bits = element_bits;
     plan->streaming = options != NULL ? options->streaming : 0;
     fill_padding(plan, options != NULL ? options->padding : 0);
     pack_cut_units(plan, dst, &work->choice);

@@ -18,7 +18,8 @@ typedef enum pack_path {
     PACK_PATH_ZIP,
     PACK_PATH_TRANSPOSE,
     PACK_PATH_TABLE,
-    PACK_PATH_STRIDED
+    PACK_PATH_STRIDED,
+    PACK_PATH_BITS
 } pack_path;
 
 /* One step of the walk: cuts what is left of loops[loop] into blocks of `block` turns. A loop may
@@ -33,7 +34,8 @@ struct tly_pack_plan {
     const tly_context *context;
     const pack_kernels *kernels;
     pack_path path;
-    uint32_t size;  /* bytes of an element */
+    uint32_t bits;  /* of an element */
+    uint32_t size;  /* bytes of what the loops move: an element, half of one, a byte of several */
     uint32_t width; /* bytes of what the kernels move: one or more elements side by side */
     uint32_t streaming;
     uint32_t has_gaps;
@@ -62,7 +64,8 @@ struct tly_pack_plan {
     int64_t dst_base, src_base; /* bytes, where all loops are at 0 */
     int64_t dst_low;            /* bytes */
     uint64_t dst_len;
-    uint8_t padding[64]; /* the element, repeated */
+    uint8_t padding[64];   /* the element, repeated */
+    uint32_t padding_bits; /* the element, on the path of bits */
 
     /* Units: `unit_turns` turns of the last of the unit loops, whose turns are counted through. */
     uint32_t num_unit_loops;
@@ -85,5 +88,8 @@ void pack_use_kernels(tly_pack_plan *plan, const pack_kernels *kernels);
 /* Walks the given part of every loop. `dst` and `src` point to offset 0. */
 void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst,
                const uint8_t *src, int stream);
+
+/* All of a plan whose path is PACK_PATH_BITS: strides and bases count elements. */
+void pack_bits(const tly_pack_plan *plan, uint8_t *dst, const uint8_t *src);
 
 #endif

@@ -63,7 +63,7 @@ void pack_cut_units(tly_pack_plan *plan, const tly_nest *dst, const pack_choice 
     plan->total_turns = plan->unit_turns = 1;
     plan->unit_len = plan->dst_len;
     plan->num_units = plan->dst_len > 0;
-    if (!dense || plan->dst_len == 0) {
+    if (!dense || plan->dst_len == 0 || plan->path == PACK_PATH_BITS) {
         return;
     }
     for (uint32_t i = plan->num_loops; i-- > 0;) {
@@ -170,7 +170,9 @@ static void run_turns(run *r, uint32_t level, uint64_t low, uint64_t high) {
 
 void tly_pack_run(const tly_pack_plan *plan, void *dst, const void *src) {
     run r;
-    if (plan->dst_len > 0) {
+    if (plan->path == PACK_PATH_BITS) {
+        pack_bits(plan, dst, src);
+    } else if (plan->dst_len > 0) {
         start(&r, plan, dst, src, plan->dst_len);
         pack_walk(plan, r.ranges, r.dst, r.src, r.stream);
         finish(&r);
@@ -182,6 +184,10 @@ void tly_pack_run_units(const tly_pack_plan *plan, uint64_t first, uint64_t coun
     run r;
     uint64_t low, high;
     if (first >= plan->num_units || count == 0) {
+        return;
+    }
+    if (plan->path == PACK_PATH_BITS) { /* there is one unit */
+        pack_bits(plan, (uint8_t *)dst - plan->dst_low, src);
         return;
     }
     count = count < plan->num_units - first ? count : plan->num_units - first;

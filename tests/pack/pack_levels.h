@@ -45,11 +45,11 @@ static inline void levels_free(level *levels, uint32_t num) {
 }
 
 static inline tly_pack_plan *level_plan(const level *l, const tly_nest *dst, const tly_nest *src,
-                                        uint32_t size, uint64_t padding, uint32_t streaming) {
+                                        uint32_t bits, uint64_t padding, uint32_t streaming) {
     tly_pack_options options = {sizeof options, padding, streaming, 0};
     tly_pack_plan *plan = NULL;
     tly_error err;
-    CHECK_OK(tly_pack_plan_new(l->context, dst, src, size * 8, &options, &plan, &err), &err);
+    CHECK_OK(tly_pack_plan_new(l->context, dst, src, bits, &options, &plan, &err), &err);
     if (l->kernels != NULL) {
         pack_use_kernels(plan, l->kernels);
     }

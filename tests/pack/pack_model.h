@@ -15,7 +15,7 @@
 typedef struct model {
     const tly_nest *dst;
     int64_t *axis_offset[TLY_NEST_MAX_RANK];
-    uint32_t size;
+    uint32_t bits;
     uint64_t padding;
     uint8_t *dst_bytes;
     const uint8_t *src_bytes;
@@ -26,17 +26,24 @@ static void model_place(const model *m, uint32_t depth, uint64_t *index, int64_t
     if (depth == m->dst->num_loops) {
         int64_t from = 0;
         int inside = 1;
-        uint8_t *to = m->dst_bytes + offset * (int64_t)m->size;
         for (uint32_t d = 0; d < m->dst->rank; d++) {
             inside = inside && index[d] < m->dst->shape[d];
         }
         for (uint32_t d = 0; inside && d < m->dst->rank; d++) {
             from += m->axis_offset[d][index[d]];
         }
-        for (uint32_t b = 0; b < m->size; b++) {
-            uint32_t shift = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? m->size - 1 - b : b;
-            to[b] = inside ? m->src_bytes[from * (int64_t)m->size + b]
-                           : (uint8_t)(m->padding >> (8 * shift));
+        for (uint32_t b = 0; b < m->bits && m->bits < 8; b++) { /* bit by bit */
+            int64_t at = offset * (int64_t)m->bits + b, bit = from * (int64_t)m->bits + b;
+            int value =
+                inside ? m->src_bytes[bit >> 3] >> (bit & 7) & 1 : (int)(m->padding >> b & 1);
+            uint8_t *to = &m->dst_bytes[at >> 3];
+            *to = (uint8_t)((*to & ~(1 << (at & 7))) | value << (at & 7));
+        }
+        for (uint32_t size = m->bits / 8, b = 0; b < size; b++) {
+            uint32_t shift = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? size - 1 - b : b;
+            m->dst_bytes[offset * (int64_t)size + b] =
+                inside ? m->src_bytes[from * (int64_t)size + b]
+                       : (uint8_t)(b < 8 ? m->padding >> (8 * (shift & 7)) : 0);
         }
         return;
     }
@@ -48,10 +55,10 @@ static void model_place(const model *m, uint32_t depth, uint64_t *index, int64_t
 }
 
 /* `dst` and `src` point to offset 0 of their nests. */
-static inline void model_pack(const tly_nest *dst, const tly_nest *src, uint32_t size,
+static inline void model_pack(const tly_nest *dst, const tly_nest *src, uint32_t bits,
                               uint64_t padding, void *dst_bytes, const void *src_bytes) {
     uint64_t index[TLY_NEST_MAX_RANK] = {0};
-    model m = {dst, {0}, size, padding, dst_bytes, src_bytes};
+    model m = {dst, {0}, bits, padding, dst_bytes, src_bytes};
     int empty = 0;
     for (uint32_t d = 0; d < src->rank; d++) {
         empty |= src->shape[d] == 0;

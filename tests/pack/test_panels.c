@@ -149,10 +149,11 @@ static void check_shape(const panel *p, uint64_t k, uint64_t n, const level *lev
         from = guarded_new(src_len, at_end);
         fill_random(rng, from.bytes, src_len);
         want = malloc(dst_len + 1);
-        model_pack(&dst, &src, p->size, padding, want, from.bytes);
+        model_pack(&dst, &src, p->size * 8, padding, want, from.bytes);
         for (uint32_t i = 0; i < num_levels; i++) {
             uint32_t streaming = 1 + (uint32_t)check_below(rng, 2);
-            tly_pack_plan *plan = level_plan(&levels[i], &dst, &src, p->size, padding, streaming);
+            tly_pack_plan *plan =
+                level_plan(&levels[i], &dst, &src, p->size * 8, padding, streaming);
             guarded got = guarded_new(dst_len, (int)check_below(rng, 2));
             uint64_t unit_len = tly_pack_unit_len(plan);
             assert_int_equal(tly_pack_dst_len(plan), dst_len);

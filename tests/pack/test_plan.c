@@ -40,10 +40,14 @@ static void refused(void **state) {
                "null-argument");
     CHECK_RULE(tly_pack_plan_new(context, NULL, &b, 32, NULL, &plan, &err), &err,
                TLY_INVALID_ARGUMENT, "null-argument");
-    CHECK_RULE(tly_pack_plan_new(context, &a, &b, 4, NULL, &plan, &err), &err, TLY_UNSUPPORTED,
+    CHECK_RULE(tly_pack_plan_new(context, &a, &b, 3, NULL, &plan, &err), &err, TLY_UNSUPPORTED,
                "pack-element");
-    CHECK_RULE(tly_pack_plan_new(context, &a, &b, 128, NULL, &plan, &err), &err, TLY_UNSUPPORTED,
+    CHECK_RULE(tly_pack_plan_new(context, &a, &b, 256, NULL, &plan, &err), &err, TLY_UNSUPPORTED,
                "pack-element");
+    options.padding = 1;
+    CHECK_RULE(tly_pack_plan_new(context, &a, &b, 6, &options, &plan, &err), &err, TLY_UNSUPPORTED,
+               "pack-padding");
+    options.padding = 0;
     CHECK_RULE(tly_pack_plan_new(context, &a, &c, 32, NULL, &plan, &err), &err,
                TLY_INVALID_ARGUMENT, "pack-shape");
     CHECK_RULE(tly_pack_plan_new(context, &a, &row, 32, NULL, &plan, &err), &err,
@@ -138,7 +142,7 @@ static void paths(void **state) {
             from[i] = (uint16_t)i;
         }
         plan = plan_of(context, &fours, &sixes, 16);
-        model_pack(&fours, &sixes, 2, 0, want, from);
+        model_pack(&fours, &sixes, 16, 0, want, from);
         tly_pack_run(plan, got, from);
         assert_memory_equal(got, want, 96 * 128 * 2);
         tly_pack_plan_free(plan);
@@ -188,7 +192,7 @@ static void units_and_threads(void **state) {
         assert_false(tly_pack_has_gaps(plan));
         want = malloc(len);
         got = aligned_alloc(64, len);
-        model_pack(&dst, &src, 4, 0, want, from);
+        model_pack(&dst, &src, 32, 0, want, from);
         tly_pack_run(plan, got, from);
         assert_memory_equal(got, want, len);
         for (uint64_t step = 1; step <= 5; step += 2) {
@@ -236,7 +240,7 @@ static void holes_are_left_alone(void **state) {
     assert_int_equal(tly_pack_dst_len(plan), 44);
     memset(got, 0xEE, sizeof got);
     memset(want, 0xEE, sizeof want);
-    model_pack(&dst, &src, 1, 0, want, from);
+    model_pack(&dst, &src, 8, 0, want, from);
     tly_pack_run(plan, got, from);
     assert_memory_equal(got, want, sizeof got);
     tly_pack_plan_free(plan);
@@ -272,7 +276,7 @@ static void beyond_two_gib(void **state) {
                                    : tly_nest_row_major(&dst, 2, shape),
                              TLY_OK);
             plan = plan_of(context, &dst, &src, 16);
-            model_pack(&dst, &src, 2, 0, want, from);
+            model_pack(&dst, &src, 16, 0, want, from);
             tly_pack_run(plan, got, from);
             assert_memory_equal(got, want, sizeof got);
             tly_pack_plan_free(plan);
@@ -327,9 +331,9 @@ static void streamed(void **state) {
             nest_from_loops(&dst, k, n, k_axis, cases[i].loops, cases[i].num_loops);
             assert_int_equal(tly_nest_row_major(&src, 2, shape), TLY_OK);
             assert_int_equal(tly_nest_extent(&dst, &low, &high), TLY_OK);
-            model_pack(&dst, &src, cases[i].size, 0, want, from + 4);
+            model_pack(&dst, &src, cases[i].size * 8, 0, want, from + 4);
             for (uint32_t l = 0; l < num_levels; l++) {
-                tly_pack_plan *plan = level_plan(&levels[l], &dst, &src, cases[i].size, 0, 2);
+                tly_pack_plan *plan = level_plan(&levels[l], &dst, &src, cases[i].size * 8, 0, 2);
                 for (size_t skew = 0; skew < 64; skew += skew == 0 ? 1 : 31) {
                     size_t len = (size_t)high * cases[i].size;
                     memset(got, 0xEE, len + skew + 1);
@@ -381,10 +385,10 @@ static void gaps_of_the_source_are_not_read(void **state) {
             assert_int_equal(tly_nest_row_major(&dst[4], 2, shape), TLY_OK);
             for (size_t i = 0; i < 5; i++) {
                 uint8_t want[5 * 16 * 32 * 8], got[5 * 16 * 32 * 8];
-                model_pack(&dst[i], &src, size, 0, want, from);
+                model_pack(&dst[i], &src, size * 8, 0, want, from);
                 for (uint32_t l = 0; l < num_levels; l++) {
                     tly_pack_plan *plan =
-                        level_plan(&levels[l], &dst[i], &src, size, 0, 1 + (l & 1));
+                        level_plan(&levels[l], &dst[i], &src, size * 8, 0, 1 + (l & 1));
                     assert_true(tly_pack_dst_len(plan) <= sizeof got);
                     tly_pack_run(plan, got, from);
                     assert_memory_equal(got, want, tly_pack_dst_len(plan));

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random pairs of nests against the model: random mixed-radix chains, shapes with tails, strides of
- * any sign, all widths, unaligned buffers, streaming, units; on every vector level of this machine.
+ * any sign, all widths from one bit to 16 bytes, unaligned buffers, streaming, units; on every
+ * vector level of this machine.
  */
 #include "pack_levels.h"
+
+#include <math.h>
 
 #define MAX_PLACES 6000
 
@@ -79,24 +82,34 @@ typedef struct buffers {
     size_t len;
 } buffers;
 
-static buffers make_buffer(check_rng *rng, const tly_nest *nest, uint32_t size, size_t skew) {
-    int64_t low, high;
-    buffers b;
+/* Bytes from the one with the lowest bit to behind the one with the highest. */
+static void byte_range(const tly_nest *nest, uint32_t bits, int64_t *out_low, int64_t *out_len) {
+    int64_t low, high, unit = bits == 6 ? 24 : 8;
     assert_int_equal(tly_nest_extent(nest, &low, &high), TLY_OK);
-    b.len = (size_t)(high - low) * size + skew + 64;
+    *out_low = (int64_t)floor((double)(low * (int64_t)bits) / (double)unit) * unit / 8;
+    *out_len = (int64_t)ceil((double)(high * (int64_t)bits) / (double)unit) * unit / 8 - *out_low;
+}
+
+static buffers make_buffer(check_rng *rng, const tly_nest *nest, uint32_t bits, size_t skew) {
+    int64_t low, len;
+    buffers b;
+    byte_range(nest, bits, &low, &len);
+    b.len = (size_t)len + skew + 64;
     b.memory = malloc(b.len);
     fill_random(rng, b.memory, b.len);
-    b.bytes = b.memory + skew - low * (int64_t)size;
+    b.bytes = b.memory + skew - low;
     return b;
 }
 
 static void one_case(check_rng *rng, const level *levels, uint32_t num_levels, uint64_t *paths) {
     tly_nest dst = {0}, src = {0};
-    uint32_t size = 1u << check_below(rng, 4), rank = (uint32_t)check_below(rng, 4);
-    uint64_t padding = check_below(rng, 2) ? 0 : check_random(rng);
+    static const uint32_t widths[] = {8, 16, 32, 64, 8, 16, 32, 64, 1, 2, 4, 6, 4, 128};
+    uint32_t bits = widths[check_below(rng, sizeof widths / sizeof *widths)],
+             rank = (uint32_t)check_below(rng, 4);
+    uint64_t padding = check_below(rng, 2) || bits == 6 || bits == 128 ? 0 : check_random(rng);
     int kind = (int)check_below(rng, 6), src_kind = (int)check_below(rng, 3);
     buffers from, want, got;
-    int64_t low, high;
+    int64_t low, dst_len;
     tly_error err;
     dst.rank = src.rank = rank;
     do {
@@ -120,32 +133,32 @@ static void one_case(check_rng *rng, const level *levels, uint32_t num_levels, u
     }
     CHECK_OK(tly_nest_check(&dst, 0, &err), &err);
     CHECK_OK(tly_nest_check(&src, 1, &err), &err);
-    from = make_buffer(rng, &src, size, check_below(rng, 65));
-    want = make_buffer(rng, &dst, size, check_below(rng, 2) ? 64 : check_below(rng, 65));
+    from = make_buffer(rng, &src, bits, check_below(rng, 65));
+    want = make_buffer(rng, &dst, bits, check_below(rng, 2) ? 64 : check_below(rng, 65));
     got = want;
     got.memory = malloc(got.len);
     memcpy(got.memory, want.memory, got.len);
     got.bytes = got.memory + (want.bytes - want.memory);
-    model_pack(&dst, &src, size, padding, want.bytes, from.bytes);
-    assert_int_equal(tly_nest_extent(&dst, &low, &high), TLY_OK);
+    model_pack(&dst, &src, bits, padding, want.bytes, from.bytes);
+    byte_range(&dst, bits, &low, &dst_len);
     for (uint32_t c = 0; c < num_levels; c++) {
         for (uint32_t streaming = 1; streaming <= 2; streaming++) {
             uint8_t *fresh = malloc(got.len);
             uint64_t units, step, len;
-            tly_pack_plan *plan = level_plan(&levels[c], &dst, &src, size, padding, streaming);
+            tly_pack_plan *plan = level_plan(&levels[c], &dst, &src, bits, padding, streaming);
             paths[(unsigned char)tly_pack_path(plan)[0]]++;
             memcpy(fresh, got.memory, got.len);
             tly_pack_run(plan, fresh + (got.bytes - got.memory), from.bytes);
             assert_memory_equal(fresh, want.memory, got.len);
             memcpy(fresh, got.memory, got.len);
             units = tly_pack_num_units(plan);
-            len = (uint64_t)(high - low) * size;
+            len = (uint64_t)dst_len;
             assert_int_equal(tly_pack_dst_len(plan), len);
             assert_int_equal(units, len == 0 ? 0 : (len - 1) / tly_pack_unit_len(plan) + 1);
             step = 1 + check_below(rng, 3);
             for (uint64_t u = 0; u < units; u += step) {
                 tly_pack_run_units(plan, u, step < units - u ? step : units - u,
-                                   fresh + (got.bytes - got.memory) + low * (int64_t)size +
+                                   fresh + (got.bytes - got.memory) + low +
                                        u * tly_pack_unit_len(plan),
                                    from.bytes);
             }
@@ -160,7 +173,7 @@ static void one_case(check_rng *rng, const level *levels, uint32_t num_levels, u
 }
 
 static void random_nests(void **state) {
-    static const char letters[] = "crzts"; /* first letters of the paths */
+    static const char letters[] = "crztsb"; /* first letters of the paths */
     level levels[MAX_LEVELS];
     uint32_t num_levels = levels_new(levels);
     uint64_t paths[256] = {0};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements of fewer than 8 bits where bytes of one side are no bytes of the other. */
+#include <string.h>
+
+#include "num/packed.h"
+#include "pack/plan.h"
+
+typedef struct bit_walk {
+    const tly_pack_plan *plan;
+    uint8_t *dst; /* offset 0 */
+    const uint8_t *src;
+    uint32_t num_loops;
+    uint64_t index[TLY_NEST_MAX_RANK]; /* of the watched axes */
+} bit_walk;
+
+static int64_t plus(int64_t offset, uint64_t turns, int64_t stride) {
+    return (int64_t)((uint64_t)offset + turns * (uint64_t)stride);
+}
+
+/* `len` bits from one bit position to another. */
+static void copy_run(uint8_t *dst, int64_t dst_bit, const uint8_t *src, int64_t src_bit,
+                     uint64_t len) {
+    uint32_t shift;
+    dst += dst_bit >> 3;
+    src += src_bit >> 3;
+    dst_bit &= 7;
+    src_bit &= 7;
+    if (dst_bit != 0) { /* up to a byte of the destination */
+        uint32_t head = 8 - (uint32_t)dst_bit;
+        head = len < head ? (uint32_t)len : head;
+        tly_num_put_bits(dst, dst_bit, head, tly_num_get_bits(src, src_bit, head));
+        src += (src_bit + head) >> 3;
+        src_bit = (src_bit + head) & 7;
+        len -= head;
+        dst++;
+    }
+    shift = (uint32_t)src_bit;
+    if (shift == 0) {
+        memcpy(dst, src, len / 8);
+    } else {
+        for (uint64_t i = 0; i < len / 8; i++) {
+            dst[i] = (uint8_t)(src[i] >> shift | src[i + 1] << (8 - shift));
+        }
+    }
+    if (len % 8 != 0) {
+        uint32_t tail = (uint32_t)(len % 8);
+        tly_num_put_bits(dst + len / 8, 0, tail, tly_num_get_bits(src + len / 8, shift, tail));
+    }
+}
+
+/* One element after the other, with the offset of an irregular source. */
+static void put_element(const bit_walk *w, int64_t dst, int64_t src) {
+    const tly_pack_plan *plan = w->plan;
+    uint32_t value = plan->padding_bits;
+    int inside = 1;
+    for (uint32_t a = 0; a < plan->num_axes; a++) {
+        if (w->index[a] >= plan->axes[a].exist) {
+            return;
+        }
+        inside = inside && w->index[a] < plan->axes[a].valid;
+    }
+    if (inside) {
+        for (uint32_t a = 0; a < plan->num_axes; a++) {
+            const pack_axis *axis = &plan->axes[a];
+            for (uint32_t i = 0; i < axis->num_digits; i++) {
+                const pack_digit *digit = &plan->digits[axis->first_digit + i];
+                src = plus(src, w->index[a] / digit->step % digit->count, digit->stride);
+            }
+        }
+        value = tly_num_get_bits(w->src, src * plan->bits, plan->bits);
+    }
+    tly_num_put_bits(w->dst, dst * plan->bits, plan->bits, value);
+}
+
+/* Are all turns of the innermost loop elements inside the shape, at offsets that rise evenly? */
+static int is_inside(const bit_walk *w, const pack_loop *inner) {
+    const tly_pack_plan *plan = w->plan;
+    if (plan->num_digits != 0) {
+        return 0;
+    }
+    for (uint32_t a = 0; a < plan->num_axes; a++) {
+        uint64_t reach = inner->axis == a ? (inner->count - 1) * inner->step : 0;
+        if (w->index[a] + reach >= plan->axes[a].valid) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void walk_loops(bit_walk *w, uint32_t depth, int64_t dst, int64_t src) {
+    const pack_loop *loop;
+    uint32_t bits = w->plan->bits;
+    if (depth == 0) {
+        put_element(w, dst, src);
+        return;
+    }
+    loop = &w->plan->loops[depth - 1];
+    if (depth == 1 && is_inside(w, loop)) {
+        if (loop->dst_stride == 1 && loop->src_stride == 1) {
+            copy_run(w->dst, dst * bits, w->src, src * bits, loop->count * bits);
+            return;
+        }
+        for (uint64_t i = 0; i < loop->count; i++) {
+            uint32_t value = tly_num_get_bits(w->src, src * bits, bits);
+            tly_num_put_bits(w->dst, dst * bits, bits, value);
+            dst += loop->dst_stride;
+            src += loop->src_stride;
+        }
+        return;
+    }
+    for (uint64_t i = 0; i < loop->count; i++) {
+        if (loop->axis != PACK_FREE) {
+            w->index[loop->axis] += i * loop->step;
+        }
+        walk_loops(w, depth - 1, plus(dst, i, loop->dst_stride), plus(src, i, loop->src_stride));
+        if (loop->axis != PACK_FREE) {
+            w->index[loop->axis] -= i * loop->step;
+        }
+    }
+}
+
+void pack_bits(const tly_pack_plan *plan, uint8_t *dst, const uint8_t *src) {
+    bit_walk w = {.plan = plan, .dst = dst, .src = src};
+    walk_loops(&w, plan->num_loops - 1, plan->dst_base, plan->src_base); /* the last is no loop */
+}
