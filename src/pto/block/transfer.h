@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How one block gives way to the next. */
+#ifndef TLY_PTO_BLOCK_TRANSFER_H
+#define TLY_PTO_BLOCK_TRANSFER_H
+
+#include "pto/machine.h"
+
+typedef struct tly_pto_opening {
+    uint8_t kind;     /* tly_pto_kind */
+    uint8_t transfer; /* tly_pto_transfer */
+    bool taken;
+    uint64_t target;
+    uint64_t sequential;
+    uint64_t return_target;
+} tly_pto_opening;
+
+/* Retires the active block, if there is one, without following its target, and opens a block at
+ * TPC (asl/block/model/lifecycle/begin). Returns false when either was refused. */
+bool tly_pto_open_block(tly_pto_machine *machine, const tly_pto_opening *opening);
+
+#endif

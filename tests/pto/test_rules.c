@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every rule that a guest can break is broken here: tests/pto/rules/AREA.case has a small program
+ * for each, whose last instruction is refused with that rule and that fault, and leaves everything
+ * but the trap as it was.
+ *
+ *     rule NAME FAULT [partial]   begins a case; `partial`: the refusal comes after effects
+ *     .set FIELD VALUE            state by name (pto/fields.h)
+ *     .mem ADDRESS HEX            bytes of memory
+ *     .release 0.58.2             instructions of an earlier release from here on
+ *     .word WORD BITS             an instruction as a number
+ *     .body                       the host enters the body of the active block
+ *     .corrupt ADDRESS            the host marks a general queue as corrupt
+ *     anything else               an instruction, executed at TPC
+ */
+#include "check.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tilery/asm.h>
+#include <tilery/context.h>
+
+#include "pto/block/queue.h"
+#include "pto/create.h"
+#include "pto/exec.h"
+#include "pto/fields.h"
+#include "pto/reason.h"
+
+enum { MEMORY_LEN = 65536, APP_LEN = 3072, MAX_LINE = 400, MAX_FILE = 1 << 20 };
+
+/* Areas whose rules all have a case; the number of their rules and where they begin. */
+typedef struct area {
+    const char *name;
+    uint32_t num_rules;
+    const uint16_t *rules;
+} area;
+
+#define TLY_PTO_RULE(id, name, sentence) TLY_PTO_RULE_##id,
+static const uint16_t block_rules[] = {
+#include "pto/rules_block.def"
+};
+#undef TLY_PTO_RULE
+
+#define AREA(name)                                                                                 \
+    { #name, sizeof(name##_rules) / sizeof(name##_rules[0]), name##_rules }
+static const area areas[] = {AREA(block)};
+
+typedef struct player {
+    tly_context *context;
+    tly_pto_machine *m;
+    tly_pto_machine *before; /* as the machine was before the last instruction */
+    char file[256];
+    uint32_t line;
+    tly_isa_release release;
+    bool in_case;
+    bool partial;
+    char rule[64];
+    char fault[64];
+    bool refused;
+    uint32_t num_cases[TLY_PTO_NUM_RULES];
+} player;
+
+#define FAIL(p, ...)                                                                               \
+    do {                                                                                           \
+        print_error("%s:%u: ", (p)->file, (p)->line);                                              \
+        fail_msg(__VA_ARGS__);                                                                     \
+    } while (0)
+
+static const char *fault_name(const player *p) {
+    tly_pto_place place;
+    assert_true(tly_pto_place_find(p->m, "last_fault", strlen("last_fault"), &place));
+    return tly_pto_field_value_name(place.field, p->m->core.last_fault);
+}
+
+/* What a trap writes, and what every attempt changes. */
+static bool belongs_to_trap(const tly_pto_place *place) {
+    static const char *const names[] = {"tpc",         "last_fault", "fault_address",
+                                        "current_acr", "core_state", "cycle"};
+    if (place->saved_ring >= 0 || strncmp(place->field->name, "trap", 4) == 0 ||
+        strncmp(place->field->name, "context_register", 16) == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(place->field->name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Compares the state with that before the last instruction, field by field. */
+static void check_unchanged(player *p) {
+    tly_pto_place place = {0};
+    char name[128];
+    while (tly_pto_place_next(p->m, &place)) {
+        uint64_t now = tly_pto_place_read(p->m, &place);
+        uint64_t then = tly_pto_place_read(p->before, &place);
+        if (now != then && !belongs_to_trap(&place)) {
+            tly_pto_place_name(&place, name, sizeof(name));
+            FAIL(p, "%s was refused, but %s changed from 0x%llx to 0x%llx", p->rule, name,
+                 (unsigned long long)then, (unsigned long long)now);
+        }
+    }
+    if (memcmp(p->before->memory.bytes, p->m->memory.bytes, MEMORY_LEN) != 0) {
+        FAIL(p, "%s was refused, but memory changed", p->rule);
+    }
+}
+
+static void finish_case(player *p) {
+    char text[256];
+    if (!p->in_case) {
+        return;
+    }
+    p->in_case = false;
+    if (!p->refused) {
+        FAIL(p, "the case before this line broke no rule, wanted %s", p->rule);
+    }
+    const char *rule = tly_pto_rule_name(p->m->reason.rule);
+    tly_pto_reason_text(&p->m->reason, text, sizeof(text));
+    if (strcmp(rule, p->rule) != 0 || strcmp(fault_name(p), p->fault) != 0) {
+        FAIL(p, "the case before this line broke %s (%s: %s), wanted %s (%s)", rule, fault_name(p),
+             text, p->rule, p->fault);
+    }
+    if (text[0] == '\0' || strchr(text, '{') != NULL) {
+        FAIL(p, "the sentence of %s has a place without a value: %s", rule, text);
+    }
+    if (!p->partial) {
+        check_unchanged(p);
+    }
+    p->num_cases[p->m->reason.rule]++;
+}
+
+static void begin_case(player *p, const char *words) {
+    char option[64] = "";
+    finish_case(p);
+    if (sscanf(words, "rule %63s %63s %63s", p->rule, p->fault, option) < 2) {
+        FAIL(p, "a case needs a rule and a fault");
+    }
+    p->partial = strcmp(option, "partial") == 0;
+    p->in_case = true;
+    p->refused = false;
+    p->release = TLY_ISA_0_58_3;
+    p->m->release = p->release;
+    tly_pto_machine_reset(p->m);
+}
+
+static void keep(player *p) {
+    const size_t num_entries = (size_t)p->m->num_queues * TLY_PTO_GQM_MAX_CAPACITY;
+    p->before->core = p->m->core;
+    memcpy(p->before->memory.bytes, p->m->memory.bytes, MEMORY_LEN);
+    memcpy(p->before->queues, p->m->queues, p->m->num_queues * sizeof(*p->m->queues));
+    memcpy(p->before->queue_entries, p->m->queue_entries,
+           num_entries * sizeof(*p->m->queue_entries));
+}
+
+static void execute(player *p, uint64_t word, uint32_t bits) {
+    if (p->refused) {
+        FAIL(p, "the instruction before this one was refused already (%s)",
+             tly_pto_rule_name(p->m->reason.rule));
+    }
+    keep(p);
+    p->refused = !tly_pto_execute(p->m, word, bits);
+}
+
+static void set_field(player *p, const char *line) {
+    char name[128];
+    char value[128];
+    tly_pto_place place;
+    uint64_t number = 0;
+    if (sscanf(line, ".set %127s %127s", name, value) != 2 ||
+        !tly_pto_place_find(p->m, name, strlen(name), &place)) {
+        FAIL(p, "there is no such field: %s", line);
+    }
+    if (!tly_pto_field_value_find(place.field, value, strlen(value), &number)) {
+        number = strtoull(value, NULL, 0);
+    }
+    tly_pto_place_write(p->m, &place, number);
+}
+
+static void set_memory(player *p, const char *line) {
+    unsigned long long address = 0;
+    int used = 0;
+    if (sscanf(line, ".mem %lli %n", (long long *)&address, &used) != 1) {
+        FAIL(p, "an address is missing: %s", line);
+    }
+    for (const char *at = line + used; at[0] != '\0' && at[1] != '\0'; at += 2) {
+        char byte[3] = {at[0], at[1], '\0'};
+        assert_true(address < MEMORY_LEN);
+        p->m->memory.bytes[address++] = (uint8_t)strtoul(byte, NULL, 16);
+    }
+}
+
+static void play_directive(player *p, const char *line) {
+    unsigned long long a = 0;
+    unsigned b = 0;
+    if (strncmp(line, ".set ", 5) == 0) {
+        set_field(p, line);
+    } else if (strncmp(line, ".mem ", 5) == 0) {
+        set_memory(p, line);
+    } else if (sscanf(line, ".word %lli %u", (long long *)&a, &b) == 2) {
+        execute(p, a, b);
+    } else if (strcmp(line, ".body") == 0) {
+        keep(p);
+        p->refused = !tly_pto_enter_body(p->m);
+    } else if (sscanf(line, ".corrupt %lli", (long long *)&a) == 1) {
+        tly_pto_set_queue_corrupt(p->m, a, true);
+    } else if (sscanf(line, ".release 0.58.%u", &b) == 1) {
+        p->release = (tly_isa_release)b;
+        p->m->release = p->release;
+    } else {
+        FAIL(p, "there is no such directive: %s", line);
+    }
+}
+
+static void play_line(player *p, const char *line) {
+    tly_isa_insn insn;
+    tly_error err = {0};
+    if (strncmp(line, "rule ", 5) == 0) {
+        begin_case(p, line);
+        return;
+    }
+    if (!p->in_case) {
+        FAIL(p, "no case has begun: %s", line);
+    }
+    if (line[0] == '.') {
+        play_directive(p, line);
+        return;
+    }
+    if (tly_asm_parse_insn(line, strlen(line), p->m->core.context.tpc, p->release, &insn, &err) !=
+        TLY_OK) {
+        FAIL(p, "%s: %s", line, err.message);
+    }
+    execute(p, insn.word, (uint32_t)insn.len * 8);
+}
+
+static void play_file(player *p, const char *name) {
+    char line[MAX_LINE];
+    snprintf(p->file, sizeof(p->file), "tests/pto/rules/%s.case", name);
+    FILE *file = fopen(p->file, "r");
+    if (file == NULL) {
+        fail_msg("cannot open %s", p->file);
+    }
+    p->line = 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        p->line++;
+        line[strcspn(line, "\n")] = '\0';
+        char *begin = line + strspn(line, " \t");
+        size_t len = begin[0] == '#' ? 0 : strlen(begin);
+        while (len > 0 && (begin[len - 1] == ' ' || begin[len - 1] == '\t')) {
+            begin[--len] = '\0';
+        }
+        if (len > 0) {
+            play_line(p, begin);
+        }
+    }
+    finish_case(p);
+    fclose(file);
+}
+
+static void each_rule_is_broken_by_a_case(void **state) {
+    (void)state;
+    static player p;
+    tly_error err = {0};
+    const tly_pto_config config = {.memory_bytes = MEMORY_LEN,
+                                   .app_limit = APP_LEN,
+                                   .num_queues = 4,
+                                   .release = TLY_ISA_0_58_3};
+    uint32_t num_missing = 0;
+    CHECK_OK(tly_context_new(NULL, &p.context, &err), &err);
+    CHECK_OK(tly_pto_machine_new(p.context, &config, &p.m, &err), &err);
+    CHECK_OK(tly_pto_machine_new(p.context, &config, &p.before, &err), &err);
+    for (size_t i = 0; i < sizeof(areas) / sizeof(areas[0]); i++) {
+        play_file(&p, areas[i].name);
+    }
+    for (size_t i = 0; i < sizeof(areas) / sizeof(areas[0]); i++) {
+        for (uint32_t k = 0; k < areas[i].num_rules; k++) {
+            if (p.num_cases[areas[i].rules[k]] == 0) {
+                print_error("no case in tests/pto/rules/%s.case breaks %s\n", areas[i].name,
+                            tly_pto_rule_name(areas[i].rules[k]));
+                num_missing++;
+            }
+        }
+    }
+    assert_int_equal(num_missing, 0);
+    tly_pto_machine_free(p.before);
+    tly_pto_machine_free(p.m);
+    tly_context_free(p.context);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rule_is_broken_by_a_case),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
