@@ -182,7 +182,8 @@ bool tly_pto_fp19_scale_legal(uint32_t value);
 bool tly_pto_fp19_activation_legal(uint32_t value);
 uint32_t tly_pto_fp19_from_fp32(uint64_t value);
 
-/* Exact: FP16 or BF16 into FP32. NaNs become the canonical one when they come from FP16. */
+/* FP16 or BF16 into FP32 (ExactWiden...). NaNs of FP16 become the canonical one; subnormals of FP16
+ * come out as the specification has them, which is not their value. */
 uint64_t tly_pto_widen_fp16(uint64_t value);
 uint64_t tly_pto_widen_bf16(uint64_t value);
 
