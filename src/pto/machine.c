@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "pto/create.h"
+#include "pto/profile/profile.h"
 
 enum { RESET_DTYPE = 24 /* U64 */, RESET_PAD = 3, RESET_VERSION = 1, RESET_ECONFIG = 3 };
 enum { ECONFIG = 0x07 };
@@ -58,6 +59,7 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
     }
     m->context = context;
     m->release = config->release;
+    m->profile = &tly_pto_profile_v0;
     m->memory.app_limit = config->app_limit;
     m->num_queues = config->num_queues;
     m->queues =
