@@ -43,21 +43,33 @@ static void test_low_precision_encodings(void **state) {
         uint32_t dtype;
         uint64_t code;
         double value;
-    } rows[] = {
-        {TLY_PTO_HIF8, 0x00, 0},         {TLY_PTO_HIF8, 0x01, 0x1p-22},
-        {TLY_PTO_HIF8, 0x07, 0x1p-16},   {TLY_PTO_HIF8, 0x08, 1},
-        {TLY_PTO_HIF8, 0x6e, 32768},     {TLY_PTO_E4M3, 0x01, 0x1p-9},
-        {TLY_PTO_E4M3, 0x7e, 448},       {TLY_PTO_E5M2, 0x01, 0x1p-16},
-        {TLY_PTO_E5M2, 0x7b, 57344},     {TLY_PTO_E3M2, 0x01, 0.0625},
-        {TLY_PTO_E3M2, 0x1f, 28},        {TLY_PTO_E2M3, 0x01, 0.125},
-        {TLY_PTO_E2M3, 0x1f, 7.5},       {TLY_PTO_E8M0, 0x00, 0x1p-127},
-        {TLY_PTO_E8M0, 0x7f, 1},         {TLY_PTO_E8M0, 0xfe, 0x1p127},
-        {TLY_PTO_E1M2X2, 0x1, 0.25},     {TLY_PTO_E1M2X2, 0x9, -0.25},
-        {TLY_PTO_HIF4X2, 0x1, 0.25},     {TLY_PTO_HIF4X2, 0x9, -0.25},
-        {TLY_PTO_E2M1X2, 0x1, 0.5},      {TLY_PTO_E2M1X2, 0x9, -0.5},
-        {TLY_PTO_FP16, 0x3c00, 1},       {TLY_PTO_BF16, 0xbf80, -1},
-        {TLY_PTO_TF32, 0x3f800000, 1},   {TLY_PTO_FP32, 1, 0x1p-149},
-        {TLY_PTO_HF32, 0x00001000, 0x1p-137}};
+    } rows[] = {{TLY_PTO_HIF8, 0x00, 0},
+                {TLY_PTO_HIF8, 0x01, 0x1p-22},
+                {TLY_PTO_HIF8, 0x07, 0x1p-16},
+                {TLY_PTO_HIF8, 0x08, 1},
+                {TLY_PTO_HIF8, 0x6e, 32768},
+                {TLY_PTO_E4M3, 0x01, 0x1p-9},
+                {TLY_PTO_E4M3, 0x7e, 448},
+                {TLY_PTO_E5M2, 0x01, 0x1p-16},
+                {TLY_PTO_E5M2, 0x7b, 57344},
+                {TLY_PTO_E3M2, 0x01, 0.0625},
+                {TLY_PTO_E3M2, 0x1f, 28},
+                {TLY_PTO_E2M3, 0x01, 0.125},
+                {TLY_PTO_E2M3, 0x1f, 7.5},
+                {TLY_PTO_E8M0, 0x00, 0x1p-127},
+                {TLY_PTO_E8M0, 0x7f, 1},
+                {TLY_PTO_E8M0, 0xfe, 0x1p127},
+                {TLY_PTO_E1M2X2, 0x1, 0.25},
+                {TLY_PTO_E1M2X2, 0x9, -0.25},
+                {TLY_PTO_HIF4X2, 0x1, 0.25},
+                {TLY_PTO_HIF4X2, 0x9, -0.25},
+                {TLY_PTO_E2M1X2, 0x1, 0.5},
+                {TLY_PTO_E2M1X2, 0x9, -0.5},
+                {TLY_PTO_FP16, 0x3c00, 1},
+                {TLY_PTO_BF16, 0xbf80, -1},
+                {TLY_PTO_TF32, 0x3f800000, 1},
+                {TLY_PTO_FP32, 1, 0x1p-149},
+                {TLY_PTO_HF32, 0x00001000, 0x1p-137}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_true(tly_pto_real_of(rows[i].dtype, rows[i].code) == rows[i].value);
     }
@@ -84,12 +96,11 @@ static void test_comparison_of_zeros_and_nans(void **state) {
     assert_false(v0->compare(TLY_PTO_COMPARE_EQ, TLY_PTO_FP32, 0x7f800001, one, &flags));
     assert_int_equal(flags, TLY_PTO_FLAG_INVALID);
     flags = 0;
-    assert_int_equal(tly_pto_element_binary(v0, TLY_PTO_TILE_MIN, TLY_PTO_FP32, 0, negative_zero,
-                                            &flags),
-                     negative_zero);
-    assert_int_equal(tly_pto_element_binary(v0, TLY_PTO_TILE_MAX, TLY_PTO_FP32, 0, negative_zero,
-                                            &flags),
-                     0);
+    assert_int_equal(
+        tly_pto_element_binary(v0, TLY_PTO_TILE_MIN, TLY_PTO_FP32, 0, negative_zero, &flags),
+        negative_zero);
+    assert_int_equal(
+        tly_pto_element_binary(v0, TLY_PTO_TILE_MAX, TLY_PTO_FP32, 0, negative_zero, &flags), 0);
     /* scalar comparison is false with a NaN, also for NE */
     assert_false(tly_pto_scalar_compare(TLY_PTO_COMPARE_NE, 1, QUIET_NAN_FP32, one));
     assert_int_equal(tly_pto_scalar_min_max(true, 1, negative_zero, negative_zero), negative_zero);
@@ -120,7 +131,7 @@ static void test_reductions(void **state) {
 static void test_rounding_selection(void **state) {
     (void)state;
     static const uint8_t scalar[8] = {TLY_PTO_ROUND_NEAREST_EVEN, TLY_PTO_ROUND_DOWN,
-                                      TLY_PTO_ROUND_UP,           TLY_PTO_ROUND_ZERO};
+                                      TLY_PTO_ROUND_UP, TLY_PTO_ROUND_ZERO};
     static const uint8_t bundle_of_public[7] = {0, 1, 5, 3, 4, 2, 6};
     tly_pto_rounding rounding;
     for (uint32_t code = 0; code < 8; code++) {
@@ -139,13 +150,20 @@ static void test_rounding_to_integers(void **state) {
         double value;
         int64_t wanted;
         tly_pto_rounding rounding;
-    } rows[] = {{2.5, 2, TLY_PTO_ROUND_NEAREST_EVEN},  {3.5, 4, TLY_PTO_ROUND_NEAREST_EVEN},
-                {-1.9, -1, TLY_PTO_ROUND_ZERO},        {-1.1, -2, TLY_PTO_ROUND_DOWN},
-                {1.1, 2, TLY_PTO_ROUND_UP},            {2.1, 2, TLY_PTO_ROUND_NEAREST_AWAY},
-                {-2.1, -2, TLY_PTO_ROUND_NEAREST_AWAY}, {2.5, 3, TLY_PTO_ROUND_NEAREST_AWAY},
-                {-2.5, -3, TLY_PTO_ROUND_NEAREST_AWAY}, {2.0, 2, TLY_PTO_ROUND_ODD},
-                {2.25, 3, TLY_PTO_ROUND_ODD},          {-2.25, -3, TLY_PTO_ROUND_ODD},
-                {2.5, 3, TLY_PTO_ROUND_HALF_UP},       {-2.5, -2, TLY_PTO_ROUND_HALF_UP}};
+    } rows[] = {{2.5, 2, TLY_PTO_ROUND_NEAREST_EVEN},
+                {3.5, 4, TLY_PTO_ROUND_NEAREST_EVEN},
+                {-1.9, -1, TLY_PTO_ROUND_ZERO},
+                {-1.1, -2, TLY_PTO_ROUND_DOWN},
+                {1.1, 2, TLY_PTO_ROUND_UP},
+                {2.1, 2, TLY_PTO_ROUND_NEAREST_AWAY},
+                {-2.1, -2, TLY_PTO_ROUND_NEAREST_AWAY},
+                {2.5, 3, TLY_PTO_ROUND_NEAREST_AWAY},
+                {-2.5, -3, TLY_PTO_ROUND_NEAREST_AWAY},
+                {2.0, 2, TLY_PTO_ROUND_ODD},
+                {2.25, 3, TLY_PTO_ROUND_ODD},
+                {-2.25, -3, TLY_PTO_ROUND_ODD},
+                {2.5, 3, TLY_PTO_ROUND_HALF_UP},
+                {-2.5, -2, TLY_PTO_ROUND_HALF_UP}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         tly_pto_integer got = tly_pto_round_real(rows[i].value, 0, rows[i].rounding);
         assert_int_equal((int64_t)got.low, rows[i].wanted);
@@ -277,8 +295,8 @@ static void check_encoding(uint32_t dtype, uint32_t num_codes, double maximum, i
                         : (values[code] + values[code + 1]) / 2;
             value += ldexp((double)((int64_t)check_below(&rng, 3) - 1), least - 10);
         } else {
-            value = ldexp((double)(check_random(&rng) >> 24),
-                          (int)check_below(&rng, 40) + least - 42);
+            value =
+                ldexp((double)(check_random(&rng) >> 24), (int)check_below(&rng, 40) + least - 42);
         }
         value = check_below(&rng, 2) == 0 ? -value : value;
         if (fabs(value) > maximum || value == 0) {
@@ -309,8 +327,7 @@ static void test_fp32_against_the_processor(void **state) {
     (void)state;
     check_rng rng = {check_seed(44)};
     for (uint64_t i = 0; i < check_rounds(100000); i++) {
-        double value =
-            ldexp((double)(check_random(&rng) >> 16), (int)check_below(&rng, 250) - 190);
+        double value = ldexp((double)(check_random(&rng) >> 16), (int)check_below(&rng, 250) - 190);
         uint8_t flags = 0;
         tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, false};
         union {
@@ -346,9 +363,8 @@ static void test_powers_of_two(void **state) {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         tly_pto_numeric_control control = {(uint8_t)rows[i].rounding, rows[i].saturating};
         uint8_t flags = 0;
-        assert_int_equal(
-            v0->convert(rows[i].from, TLY_PTO_E8M0, &control, rows[i].value, &flags),
-            rows[i].wanted);
+        assert_int_equal(v0->convert(rows[i].from, TLY_PTO_E8M0, &control, rows[i].value, &flags),
+                         rows[i].wanted);
         assert_int_equal(flags, rows[i].flags);
     }
     /* the middle of two powers is the square root of two of the lower one */
@@ -386,13 +402,12 @@ static void test_post_processing(void **state) {
                 {24, 0, TLY_PTO_S8, true, ONE, 0, QUIET_NAN_FP32, 0x00, NV}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t flags = 0;
-        tly_pto_post_process how = {
-            .pre_quant_mode = rows[i].mode,
-            .relu_mode = rows[i].relu,
-            .output = rows[i].output,
-            .quant_param = scale_word(rows[i].scale, rows[i].offset, 9),
-            .relu_param = tly_pto_fp19_from_fp32(0x3f000000),
-            .control = {TLY_PTO_ROUND_NEAREST_EVEN, rows[i].saturating}};
+        tly_pto_post_process how = {.pre_quant_mode = rows[i].mode,
+                                    .relu_mode = rows[i].relu,
+                                    .output = rows[i].output,
+                                    .quant_param = scale_word(rows[i].scale, rows[i].offset, 9),
+                                    .relu_param = tly_pto_fp19_from_fp32(0x3f000000),
+                                    .control = {TLY_PTO_ROUND_NEAREST_EVEN, rows[i].saturating}};
         assert_true(tly_pto_quant_parameter_legal(rows[i].mode, how.quant_param) ||
                     (rows[i].mode > 24 && rows[i].offset == 0));
         assert_int_equal(tly_pto_raw(v0->post_process(&how, rows[i].value, &flags), rows[i].output),
@@ -416,8 +431,7 @@ static void test_quantization_against_doubles(void **state) {
         } v = {(float)value}, s = {(float)scale};
         uint8_t flags = 0;
         tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, true};
-        uint64_t got =
-            v0->quantize(TLY_PTO_FP32, to, &control, s.bits, zero, v.bits, &flags);
+        uint64_t got = v0->quantize(TLY_PTO_FP32, to, &control, s.bits, zero, v.bits, &flags);
         double exact = (double)value * scale + (double)(int64_t)zero;
         double wanted = nearbyint(exact);
         double low = to == TLY_PTO_S8 ? -128 : 0, high = to == TLY_PTO_S8 ? 127 : 255;
@@ -463,18 +477,16 @@ static void test_integer_elements(void **state) {
             assert_int_equal(
                 (int64_t)tly_pto_integer_binary(TLY_PTO_TILE_MAX, TLY_PTO_S8, left, right),
                 l > r ? l : r);
-            assert_int_equal(
-                tly_pto_integer_binary(TLY_PTO_TILE_SHR, TLY_PTO_S8, left, right),
-                (uint8_t)(l >> (right & 7)));
+            assert_int_equal(tly_pto_integer_binary(TLY_PTO_TILE_SHR, TLY_PTO_S8, left, right),
+                             (uint8_t)(l >> (right & 7)));
             if (right != 0) {
                 int rest = l % r;
                 rest += rest != 0 && (rest < 0) != (r < 0) ? r : 0;
                 assert_int_equal(
                     (int64_t)tly_pto_integer_binary(TLY_PTO_TILE_REM, TLY_PTO_S8, left, right),
                     rest);
-                assert_int_equal(
-                    tly_pto_integer_binary(TLY_PTO_TILE_DIV, TLY_PTO_U8, left, right),
-                    left / right);
+                assert_int_equal(tly_pto_integer_binary(TLY_PTO_TILE_DIV, TLY_PTO_U8, left, right),
+                                 left / right);
             }
         }
     }
