@@ -123,6 +123,14 @@ static tly_status refuse(uint64_t word, uint32_t len, tly_isa_release release, t
                          tly_isa_release_name(release));
 }
 
+static void take_fields(uint64_t word, uint32_t len, uint32_t number, tly_isa_insn *out_insn) {
+    const tly_isa_form_row *form = tly_isa_form_at(number);
+    *out_insn = (tly_isa_insn){word, (uint16_t)number, (uint8_t)len, form->num_fields, 0, {0}};
+    for (uint32_t i = 0; i < form->num_fields; i++) {
+        out_insn->fields[i] = tly_isa_extract(word, tly_isa_field_at(form, i));
+    }
+}
+
 /* A word that the quick way does not settle: refused, or with many fields or rules. */
 tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
                                  tly_isa_insn *out_insn, tly_error *error) {
@@ -143,11 +151,18 @@ tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release re
     if (broken != NULL) {
         return refuse_field(word, form, (uint32_t)found, broken, error);
     }
-    *out_insn = (tly_isa_insn){word, (uint16_t)found, (uint8_t)len, form->num_fields, 0, {0}};
-    for (uint32_t i = 0; i < form->num_fields; i++) {
-        out_insn->fields[i] = tly_isa_extract(word, tly_isa_field_at(form, i));
-    }
+    take_fields(word, len, (uint32_t)found, out_insn);
     return TLY_OK;
+}
+
+bool tly_isa_decode_pattern(uint64_t word, uint32_t len, tly_isa_release release,
+                            tly_isa_insn *out_insn) {
+    int32_t found = find(word, len, 1u << release);
+    if (found < 0) {
+        return false;
+    }
+    take_fields(word, len, (uint32_t)found, out_insn);
+    return true;
 }
 
 /* Whether the word is the form of its row, one of the release, and keeps its field rules. */

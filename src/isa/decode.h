@@ -2,6 +2,7 @@
 #ifndef TLY_ISA_DECODE_H
 #define TLY_ISA_DECODE_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "isa/table.h"
@@ -94,6 +95,12 @@ tly_status tly_isa_decode_avx2(uint64_t word, uint32_t len, tly_isa_release rele
                                tly_isa_insn *out_insn, tly_error *error);
 tly_status tly_isa_decode_slowly(uint64_t word, uint32_t len, tly_isa_release release,
                                  tly_isa_insn *out_insn, tly_error *error);
+
+/* Decodes by the pattern alone, whatever the field rules say: what a machine needs that has checks
+ * of its own before them. `len` is 2, 4, 6 or 8 and the word not longer. Returns whether a form of
+ * the release has this pattern. */
+bool tly_isa_decode_pattern(uint64_t word, uint32_t len, tly_isa_release release,
+                            tly_isa_insn *out_insn);
 
 /* Whether tly_isa_decode_avx2 runs here: AVX2, and BMI2 that is not microcode. */
 int tly_isa_has_avx2(void);

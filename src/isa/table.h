@@ -23,6 +23,51 @@ enum {
     TLY_BUNDLE_HEADER  /* any other command that belongs behind a start */
 };
 
+/* What a field of a scalar form is to execution. */
+enum {
+    TLY_ROLE_NONE, /* nothing: it only has to be there */
+    TLY_ROLE_DESTINATION,
+    TLY_ROLE_SECOND_DESTINATION,
+    TLY_ROLE_LEFT,
+    TLY_ROLE_RIGHT,
+    TLY_ROLE_THIRD,
+    TLY_ROLE_FOURTH,
+    TLY_ROLE_MODIFIER, /* of the right operand; the type of floating sources */
+    TLY_ROLE_SHIFT,
+    TLY_ROLE_IMMEDIATE,
+    TLY_ROLE_EXTRA, /* a second number */
+    TLY_ROLE_ACQUIRE,
+    TLY_ROLE_RELEASE
+};
+
+/* What a load, store or prefetch does. */
+enum {
+    TLY_ACCESS_NONE,
+    TLY_ACCESS_LOAD,
+    TLY_ACCESS_LOAD_PAIR,
+    TLY_ACCESS_STORE,
+    TLY_ACCESS_STORE_PAIR,
+    TLY_ACCESS_PREFETCH
+};
+enum {
+    TLY_ADDRESS_NONE,
+    TLY_ADDRESS_IMMEDIATE,
+    TLY_ADDRESS_REGISTER,
+    TLY_ADDRESS_PC, /* relative to the word of TPC */
+    TLY_ADDRESS_COMPRESSED
+};
+enum { TLY_UPDATE_NONE, TLY_UPDATE_PRE, TLY_UPDATE_POST };
+
+typedef struct tly_isa_access {
+    uint8_t action; /* TLY_ACCESS_* */
+    uint8_t size;   /* bytes: 1, 2, 4 or 8 */
+    uint8_t is_signed;
+    uint8_t address;       /* TLY_ADDRESS_* */
+    uint8_t scale;         /* the offset is shifted by it */
+    uint8_t update;        /* TLY_UPDATE_* */
+    uint8_t gives_address; /* a prefetch that writes its address */
+} tly_isa_access;
+
 /* Bits insn_lsb .. insn_lsb+width-1 of the word are bits value_lsb .. of the field. */
 typedef struct tly_isa_piece {
     uint8_t insn_lsb;
@@ -36,6 +81,7 @@ typedef struct tly_isa_field_row {
     uint8_t width;
     uint8_t is_signed;
     uint8_t num_pieces;
+    uint8_t role; /* TLY_ROLE_* */
 } tly_isa_field_row;
 
 /* Bit v of `allowed`: the field may have the value v. */
@@ -62,6 +108,7 @@ typedef struct tly_isa_form_row {
     uint8_t handler;
     uint8_t bundle; /* TLY_BUNDLE_* */
     uint8_t tileop; /* operation that this start carries, plus one; 0: none, or chosen by fields */
+    tly_isa_access access;
     const char *reference;
     const char *memory;
     const char *syntax_text;

@@ -21,14 +21,18 @@ void tly_pto_record_atomic(tly_pto_machine *machine, uint64_t address, uint32_t 
                            tly_pto_order order);
 void tly_pto_record_fence(tly_pto_machine *machine, uint32_t predecessor, uint32_t successor);
 
-/* An event of a candidate execution that a host builds. Returns false when there is no room. */
+/* A candidate execution, event by event in program order. Values are cut to the event's size.
+ * Returns whether there was room, and the event is one. */
 bool tly_pto_add_event(tly_pto_machine *machine, const tly_pto_event *event);
 
+/* Says which write a read took its value from. Returns false if either is no event. */
+bool tly_pto_set_read_from(tly_pto_machine *machine, uint32_t read, uint32_t source);
+
 typedef struct tly_pto_verdict {
-    bool valid;
-    bool acyclic_uniproc;
-    bool acyclic_tso;
-    bool allowed;
+    bool valid;           /* reads have a source, writes an order; no accesses of mixed size */
+    bool acyclic_uniproc; /* coherent for each location */
+    bool acyclic_tso;     /* in total store order */
+    bool allowed;         /* all three */
 } tly_pto_verdict;
 
 void tly_pto_judge_events(const tly_pto_machine *machine, tly_pto_verdict *out_verdict);

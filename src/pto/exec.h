@@ -10,10 +10,13 @@
  * Returns whether it was executed. The plain path: nothing predecoded. */
 bool tly_pto_execute(tly_pto_machine *machine, uint64_t word, uint32_t bits);
 
-/* A decoded scalar instruction, after tly_pto_begin_attempt (asl/scalar/model/dispatch). */
-bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_isa_insn *insn);
+/* A decoded scalar instruction, after tly_pto_begin_attempt (asl/scalar/model/dispatch). Where it
+ * may stand is checked before its fields, so it comes here with fields that its form does not
+ * admit, too. */
+bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_isa_insn *insn, bool fields_legal);
 
-/* A decoded command, after tly_pto_begin_attempt (asl/block/model/dispatch). */
+/* A decoded command whose fields its form admits, after tly_pto_begin_attempt
+ * (asl/block/model/dispatch). */
 bool tly_pto_execute_command(tly_pto_machine *machine, const tly_isa_insn *insn);
 
 /* Commits the active block with `continuation` as the next address

@@ -199,6 +199,7 @@ def forms_header(forms, ids):
                "enum tly_isa_handler {\n")
     for number, handler in enumerate(sorted({form.handler for form in forms})):
         out.append(f"    TLY_HANDLER_{upper_name(handler)} = {number},\n")
+    out.append(f"    TLY_NUM_HANDLERS = {len({form.handler for form in forms})}\n")
     out.append("};\n\n#endif\n")
     return "".join(out)
 
@@ -234,6 +235,36 @@ def bundle_role(form):
     return special.get(form.mnemonic, "HEADER" if form.mnemonic in HEADERS else "NONE")
 
 
+# What a field of a scalar form is to execution (isa/table.h). An immediate is whatever else has a
+# number; a form with two has the second as `extra`.
+ROLES = {
+    "RegDst": "DESTINATION", "RegDst0": "DESTINATION", "RegDst1": "SECOND_DESTINATION",
+    "SrcL": "LEFT", "SrcR": "RIGHT", "SrcD": "THIRD", "SrcA": "THIRD", "SrcP": "THIRD",
+    "SrcD1": "FOURTH", "SrcRType": "MODIFIER", "SrcType": "MODIFIER", "shamt": "SHIFT",
+    "imml": "EXTRA", "DstType": "EXTRA", "SUCC_IMM": "EXTRA", "aq": "ACQUIRE", "rl": "RELEASE",
+    "far": "NONE", "SrcZero": "NONE", "model": "NONE",
+}
+
+
+def field_role(form, name):
+    if form.surface == "command":
+        return "NONE"
+    if name == "imms" and "immr" in form.fields:
+        return "EXTRA"
+    return ROLES.get(name, "IMMEDIATE")
+
+
+def access_of(form):
+    """The column `memory` as numbers (tly_isa_access)."""
+    words = form.memory.split()
+    if form.memory == "-":
+        return "{0, 0, 0, 0, 0, 0, 0}"
+    says = dict(word.split("=") for word in words[1:] if "=" in word)
+    return (f"{{TLY_ACCESS_{upper_name(words[0])}, {says['size']}, {int('signed' in words)}, "
+            f"TLY_ADDRESS_{upper_name(says['address'])}, {says['scale']}, "
+            f"TLY_UPDATE_{upper_name(says['update'])}, {int('returns-address' in words)}}}")
+
+
 def forms_table(forms, ids, reserved, tileops):
     carriers = {row["carrier"]: number for number, row in enumerate(tileops)
                 if row["mode"] is None}
@@ -259,7 +290,7 @@ def forms_table(forms, ids, reserved, tileops):
         first_field, first_rule = len(fields), len(rules)
         for name, field in form.fields.items():
             fields.append((field_names.index(name), field.width, int(field.signed),
-                           len(field.pieces), len(pieces)))
+                           len(field.pieces), len(pieces), field_role(form, name)))
             pieces += [(lsb, width, low) for lsb, width, low in field.pieces]
         for position, name in enumerate(form.fields):
             if name in form.allowed:
@@ -273,7 +304,7 @@ def forms_table(forms, ids, reserved, tileops):
     out.append("static const tly_isa_piece tly_isa_pieces[] = {\n")
     out.extend(f"    {{{a}, {b}, {c}}},\n" for a, b, c in pieces)
     out.append("};\n\nstatic const tly_isa_field_row tly_isa_fields[] = {\n")
-    out.extend(f"    {{{n}, {p}, {w}, {s}, {k}}},\n" for n, w, s, k, p in fields)
+    out.extend(f"    {{{n}, {p}, {w}, {s}, {k}, TLY_ROLE_{r}}},\n" for n, w, s, k, p, r in fields)
     out.append("};\n\nstatic const tly_isa_rule tly_isa_rules[] = {\n")
     out.extend(f"    {{UINT64_C(0x{bitmap:016X}), {lsb}, {width}, {position}}},\n"
                for lsb, width, position, bitmap in rules)
@@ -289,6 +320,7 @@ def forms_table(forms, ids, reserved, tileops):
             f"{'TLY_ISA_COMMAND' if form.surface == 'command' else 'TLY_ISA_SCALAR'}, "
             f"0x{form.releases:X}, {groups.index(form.group)}, {handlers.index(form.handler)}, "
             f"TLY_BUNDLE_{bundle_role(form)}, {carriers.get(form.mnemonic, -1) + 1}, "
+            f"{access_of(form)}, "
             f"{c_string(form.reference)}, {c_string(form.memory)}, "
             f"{c_string(form.syntax_text)}}},\n")
     out.append("};\n\n/* Forms of each mnemonic, in the order of tly_isa_mnemonics. */\n"

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One word at TPC: decoded, then executed as a command or as a scalar instruction
+ * (asl/arch/dispatch/top-level). Nothing is remembered; the fast path has to give the same. */
+#include "isa/decode.h"
+#include "pto/exec.h"
+#include "pto/fault.h"
+
+static bool is_boundary(const tly_isa_form_row *form) {
+    return form->handler == TLY_HANDLER_EXECUTE_BUNDLE_START ||
+           form->handler == TLY_HANDLER_EXECUTE_BUNDLE_STOP;
+}
+
+/* A command whose form does not admit one of its fields. What is no start or stop is refused
+ * earlier behind a service request. */
+static bool refuse_command(tly_pto_machine *m, const tly_isa_insn *insn) {
+    const tly_isa_form_row *form = tly_isa_form_at(insn->form);
+    if (m->core.context.header.system_terminal_pending && !is_boundary(form)) {
+        return tly_pto_refuse(m, TLY_PTO_FAULT_BUNDLE_CONTROL, TLY_PTO_RULE_AFTER_SERVICE_REQUEST,
+                              insn->form, 0, 0, 0);
+    }
+    return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_FIELD, insn->word,
+                          insn->len * 8u, insn->form, 0);
+}
+
+bool tly_pto_execute(tly_pto_machine *m, uint64_t word, uint32_t bits) {
+    tly_isa_insn insn;
+    bool legal = tly_isa_decode(word, bits / 8, m->release, &insn, NULL) == TLY_OK;
+    tly_pto_begin_attempt(m);
+    if (!legal && !tly_isa_decode_pattern(word, bits / 8, m->release, &insn)) {
+        return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_UNKNOWN_WORD, word,
+                              bits, 0, 0);
+    }
+    if (tly_isa_form_at(insn.form)->surface == TLY_ISA_COMMAND) {
+        return legal ? tly_pto_execute_command(m, &insn) : refuse_command(m, &insn);
+    }
+    return tly_pto_execute_scalar(m, &insn, legal);
+}

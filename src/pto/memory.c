@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/memory.h"
+
+#include "pto/events.h"
+#include "pto/fault.h"
+
+bool tly_pto_check_access(tly_pto_machine *m, uint64_t address, uint64_t len, uint64_t alignment) {
+    tly_pto_fault fault = tly_pto_probe(m, address, len, alignment);
+    if (fault == TLY_PTO_FAULT_NONE) {
+        return true;
+    }
+    if (fault == TLY_PTO_FAULT_DATA_ALIGNMENT) {
+        return tly_pto_raise(m, fault, address, TLY_PTO_RULE_MEMORY_ALIGNMENT, address, alignment,
+                             0, 0);
+    }
+    return tly_pto_raise(m, fault, address, TLY_PTO_RULE_MEMORY_RANGE, address, len,
+                         tly_pto_memory_limit(m), m->core.current_acr);
+}
+
+/* RangesOverlap with the granule that is reserved; an empty range counts where it lies inside. */
+static bool overlaps_reservation(const tly_pto_reservation *reservation, uint64_t address,
+                                 uint64_t len) {
+    uint64_t granule = reservation->address & ~(uint64_t)(TLY_PTO_GRANULE - 1);
+    return address < granule + TLY_PTO_GRANULE && granule < address + len;
+}
+
+void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {
+    tly_pto_reservation *reservation = &m->core.reservation;
+    if (reservation->valid && overlaps_reservation(reservation, address, len)) {
+        reservation->valid = false;
+    }
+}
+
+void tly_pto_poke(tly_pto_machine *m, uint64_t address, uint32_t size, uint64_t value) {
+    uint8_t *at = m->memory.bytes + address;
+    switch (size) {
+    case 1:
+        *at = (uint8_t)value;
+        break;
+    case 2:
+        tly_base_store_u16(at, (uint16_t)value);
+        break;
+    case 4:
+        tly_base_store_u32(at, (uint32_t)value);
+        break;
+    default:
+        tly_base_store_u64(at, value);
+        break;
+    }
+    tly_pto_memory_wrote(m, address, size);
+}
+
+bool tly_pto_load(tly_pto_machine *m, uint64_t address, uint32_t size, tly_pto_order order,
+                  uint64_t *out_value) {
+    if (!tly_pto_check_access(m, address, size, size)) {
+        return false;
+    }
+    *out_value = tly_pto_peek(m, address, size);
+    tly_pto_record_load(m, address, size, *out_value, order);
+    return true;
+}
+
+bool tly_pto_store(tly_pto_machine *m, uint64_t address, uint32_t size, uint64_t value,
+                   tly_pto_order order) {
+    if (!tly_pto_check_access(m, address, size, size)) {
+        return false;
+    }
+    tly_pto_poke(m, address, size, value);
+    tly_pto_record_store(m, address, size, value, order);
+    return true;
+}
