@@ -116,6 +116,11 @@ static void reset_core(tly_pto_core *core) {
 
 void tly_pto_machine_reset(tly_pto_machine *m) {
     reset_core(&m->core);
+    for (uint32_t i = 0; i < m->num_queues; i++) {
+        if (m->queues[i].valid) {
+            memset(m->queue_entries + (size_t)i * TLY_PTO_GQM_MAX_CAPACITY, 0, entries_len(1));
+        }
+    }
     memset(m->queues, 0, sizeof(*m->queues) * m->num_queues);
     m->capture_enabled = false;
     m->num_events = 0;

@@ -92,7 +92,7 @@ bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
     }
     context->bundle_sequential_pc = opening->sequential;
     context->frame_stack_return_target = opening->return_target;
-    context->bpc = pc;
+    context->bpc = opening->trace ? context->tpc : pc;
     context->tpc = opening->sequential;
     if (opening->transfer == TLY_PTO_TRANSFER_CALL ||
         opening->transfer == TLY_PTO_TRANSFER_INDIRECT_CALL) {

@@ -9,6 +9,7 @@ typedef struct tly_pto_opening {
     uint8_t kind;     /* tly_pto_kind */
     uint8_t transfer; /* tly_pto_transfer */
     bool taken;
+    bool trace; /* its BPC is where the block before went, not where its own instruction stands */
     uint64_t target;
     uint64_t sequential;
     uint64_t return_target;
