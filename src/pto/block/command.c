@@ -179,7 +179,7 @@ bool tly_pto_refuse_command(tly_pto_machine *m, const tly_isa_insn *insn,
 bool tly_pto_execute_command(tly_pto_machine *m, const tly_isa_insn *insn) {
     const tly_pto_command *command = &commands[insn->form];
     if (m->core.context.header.system_terminal_pending && !command->ends_block) {
-        return tly_pto_refuse(m, TLY_PTO_FAULT_BUNDLE_CONTROL, TLY_PTO_RULE_SYSTEM_CLOSED,
+        return tly_pto_refuse(m, TLY_PTO_FAULT_BUNDLE_CONTROL, TLY_PTO_RULE_AFTER_SERVICE_REQUEST,
                               insn->form, 0, 0, 0);
     }
     if (command->execute == NULL) {

@@ -63,10 +63,10 @@ void tly_pto_set_queue_corrupt(tly_pto_machine *m, uint64_t address, bool corrup
     }
 }
 
-static bool check_source(tly_pto_machine *m, uint32_t selector) {
+static bool check_source(tly_pto_machine *m, const tly_isa_insn *insn, uint32_t selector) {
     if (!tly_pto_source_available(m, selector)) {
-        return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_QUEUE_SOURCE,
-                              selector, 0, 0, 0);
+        return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_SOURCE_EMPTY,
+                              selector, insn->form, 0, 0);
     }
     return true;
 }
@@ -89,7 +89,7 @@ bool tly_pto_move_queue(tly_pto_machine *m, const tly_isa_insn *insn,
         return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION,
                               TLY_PTO_RULE_QUEUE_SUSPEND_RESTORE, 0, 0, 0, 0);
     }
-    if (!check_source(m, left) || (initialize && !check_source(m, right))) {
+    if (!check_source(m, insn, left) || (initialize && !check_source(m, insn, right))) {
         return false;
     }
     const uint64_t address = tly_pto_read_source(m, left);
@@ -151,7 +151,7 @@ bool tly_pto_push_queue_entry(tly_pto_machine *m, const tly_isa_insn *insn,
                            flag_at(insn, TLY_FIELD_HL_QPUSH_R, FLAG_RELAXED);
     const uint32_t left = (uint32_t)insn->fields[TLY_FIELD_HL_QPUSH_SRC_L];
     const uint32_t right = (uint32_t)insn->fields[TLY_FIELD_HL_QPUSH_SRC_R];
-    if (!check_source(m, left) || !check_source(m, right)) {
+    if (!check_source(m, insn, left) || !check_source(m, insn, right)) {
         return false;
     }
     const uint64_t address = tly_pto_read_source(m, left);
@@ -191,7 +191,7 @@ bool tly_pto_pop_queue(tly_pto_machine *m, const tly_isa_insn *insn,
     const uint32_t flags = flag_at(insn, TLY_FIELD_HL_QPOP_E, FLAG_EVENT_OF_POP) |
                            flag_at(insn, TLY_FIELD_HL_QPOP_R, FLAG_RELAXED);
     const uint32_t left = (uint32_t)insn->fields[TLY_FIELD_HL_QPOP_SRC_L];
-    if (!check_source(m, left)) {
+    if (!check_source(m, insn, left)) {
         return false;
     }
     const uint64_t address = tly_pto_read_source(m, left);

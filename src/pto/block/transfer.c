@@ -78,7 +78,7 @@ bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
     tly_pto_clear_header(&context->header);
     if ((opening->target & 1) != 0) {
         return tly_pto_raise(m, TLY_PTO_FAULT_INSTRUCTION_PC, opening->target,
-                             TLY_PTO_RULE_TARGET_ODD, opening->target, 0, 0, 0);
+                             TLY_PTO_RULE_ODD_TARGET, opening->target, 0, 0, 0);
     }
     context->bundle_active = true;
     context->bundle_body_active = false;
@@ -185,7 +185,7 @@ bool tly_pto_start_block(tly_pto_machine *m, const tly_isa_insn *insn,
     }
     if ((opening.target & 1) != 0) {
         return tly_pto_raise(m, TLY_PTO_FAULT_INSTRUCTION_PC, opening.target,
-                             TLY_PTO_RULE_TARGET_ODD, opening.target, 0, 0, 0);
+                             TLY_PTO_RULE_ODD_TARGET, opening.target, 0, 0, 0);
     }
     if (!tly_pto_open_block(m, &opening)) {
         return false;
