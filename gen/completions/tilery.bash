@@ -18,6 +18,9 @@ _tilery() {
     import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
     import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy gguf' -- "$word")); return ;;
     serve:--listen) :; return ;;
+    serve:--tls-cert) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    serve:--tls-client-ca) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--max-connections) :; return ;;
     serve:--pack-limit) :; return ;;
     serve:--cache) :; return ;;
@@ -56,7 +59,7 @@ _tilery() {
         case "$command" in
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --max-connections --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --max-connections --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         asm) COMPREPLY=($(compgen -W '-o --output -c --object --format --isa --address --entry --listing --werror --no-bundle-checks -h --help' -- "$word")) ;;

@@ -18,7 +18,10 @@ complete -c tilery -n '__fish_seen_subcommand_from ls' -l verify -d 'first check
 complete -c tilery -n '__fish_seen_subcommand_from ls' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a serve -d 'hand out tensors of containers, packed on the fly'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -F
-complete -c tilery -n '__fish_seen_subcommand_from serve' -l listen -x -d 'where to take connections: unix:/PATH or tcp:127.0.0.1:PORT; port 0 takes a free one; always needed'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l listen -x -d 'where to take connections: unix:/PATH, tcp:127.0.0.1:PORT or tls:127.0.0.1:PORT; port 0 takes a free one; always needed'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l tls-cert -r -F -d 'for tls: addresses: the server\'s certificate with its chain, PEM'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l tls-key -r -F -d 'the key of that certificate, PEM'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l tls-client-ca -r -F -d 'only clients with a certificate of these authorities are let in, PEM'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l max-connections -x -d 'turn away clients beyond that many'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l pack-limit -x -d 'largest tensor that is packed; a larger one is served as it is kept'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l cache -x -d 'memory for packed variants, so that each is packed once and shared; 0 packs for every request anew'

@@ -20,10 +20,26 @@ TLY_BEGIN_DECLS
  *     tcp:127.0.0.1:7410        IPv4
  *     tcp:[::1]:7410            IPv6
  *     tcp:localhost:7410        a name
+ *     tls:server.example:7410   TLS 1.3 over TCP; host as above
  */
 
 /* Checks the form of an address, without connecting. Errors: INVALID_ARGUMENT. Thread-safe. */
 TLY_API tly_status tly_address_check(const char *address, tly_error *error);
+
+/* Certificates, for addresses that begin with tls:. All files are PEM. The strings must live as
+ * long as the call that they are given to. */
+typedef struct tly_tls_options {
+    size_t size;             /* sizeof(tly_tls_options) */
+    const char *certificate; /* ours with its chain; a server needs one, a client may have one */
+    const char *key;
+    const char *ca; /* whom to trust; NULL: a client trusts whom the system does, a server asks for
+                       no certificates */
+    uint32_t flags; /* TLY_TLS_* */
+    uint32_t reserved; /* 0 */
+} tly_tls_options;
+
+/* Server: clients without a certificate are turned away in the handshake. */
+#define TLY_TLS_CLIENT_CERTIFICATE 1u
 
 /* A blocking client: one connection to one server. Single-owner. */
 typedef struct tly_client tly_client;
@@ -35,10 +51,11 @@ typedef struct tly_client_options {
     uint64_t max_tensor_len;      /* bytes of data; 0: no limit but memory */
     uint32_t max_message_size;    /* largest frame accepted, bytes; 0: 16 MiB */
     uint32_t socket_buffer_len;   /* SO_RCVBUF in bytes; 0: what has been measured to be best */
+    const tly_tls_options *tls;   /* for tls: addresses; NULL: all defaults */
 } tly_client_options;
 
 /* Connects and says hello. `options` may be NULL. Errors: INVALID_ARGUMENT (address), IO, TIMEOUT,
- * CLOSED, PEER (the server refuses), PROTOCOL. */
+ * CLOSED, PEER (the server refuses), PROTOCOL, MODULE (tls: without OpenSSL). */
 TLY_API tly_status tly_client_connect(const tly_context *context, const char *address,
                                       const tly_client_options *options, tly_client **out_client,
                                       tly_error *error);

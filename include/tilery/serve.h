@@ -7,6 +7,7 @@
 
 #include <tilery/context.h>
 #include <tilery/export.h>
+#include <tilery/net.h>
 #include <tilery/status.h>
 #include <tilery/tensor.h>
 
@@ -48,6 +49,7 @@ typedef struct tly_server_options {
     uint32_t progress_timeout_ms; /* a peer that neither takes nor sends what it should: 30 s */
     uint32_t stop_timeout_ms;     /* what tly_server_stop grants to running transfers: 5 s */
     uint32_t socket_buffer_len;   /* SO_SNDBUF, bytes: what has been measured */
+    const tly_tls_options *tls;   /* for tls: addresses; must live until the server is freed */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
 } tly_server_options;

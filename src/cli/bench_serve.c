@@ -317,6 +317,8 @@ static const tly_bench_case cases[] = {
      "peak memory of a client that fetches 256 MiB", run_memory},
     {"serve.tcp.256MiB", "GB/s", TLY_BENCH_BETTER_HIGHER,
      "fetch over loopback TCP against nginx and curl", tly_bench_serve_tcp},
+    {"serve.tls.256MiB", "GB/s", TLY_BENCH_BETTER_HIGHER, "the same over TLS 1.3",
+     tly_bench_serve_tls},
     {"serve.cached.first_byte", "us", TLY_BENCH_BETTER_LOWER,
      "first byte of a variant that is packed already against a PING", tly_bench_serve_first_byte},
 };

@@ -13,8 +13,10 @@
 typedef struct tly_serve_rig {
     const tly_context *context;
     char folder[64];
-    char container[96]; /* one tensor, "w" */
-    char plain[96];     /* its bytes, in the folder as "w.bin" */
+    char container[96];   /* one tensor, "w" */
+    char plain[96];       /* its bytes, in the folder as "w.bin" */
+    char certificate[96]; /* where they may be put */
+    char key[96];
     uint64_t len;
     char address[160]; /* of our server */
     pid_t server;
@@ -41,6 +43,7 @@ tly_status tly_serve_skip_missing(tly_bench *bench, const tly_bench_case *self, 
                                   const tly_error *error);
 
 tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_serve_tls(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_first_byte(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error);
 

@@ -61,6 +61,8 @@ tly_status tly_serve_rig_init(tly_serve_rig *rig, const tly_context *context, ui
         return tly_base_fail_errno(error, errno, "cannot make a folder in /tmp");
     }
     snprintf(rig->container, sizeof rig->container, "%s/w.hrry", rig->folder);
+    snprintf(rig->certificate, sizeof rig->certificate, "%s/cert.pem", rig->folder);
+    snprintf(rig->key, sizeof rig->key, "%s/key.pem", rig->folder);
     snprintf(rig->plain, sizeof rig->plain, "%s/w.bin", rig->folder);
     bytes =
         mmap(NULL, (size_t)rig->len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

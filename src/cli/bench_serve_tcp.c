@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One large tensor over the network: our server and our client against nginx and curl, each pair
- * from connecting to the last byte. curl throws the bytes away; our client keeps them in fresh
- * memory, as one that is going to use them does. */
+/* One large tensor over the network, with and without TLS: our server and our client against nginx
+ * and curl, each pair from connecting to the last byte. curl throws the bytes away; our client
+ * keeps them in fresh memory, as one that is going to use them does. */
+#include <stdio.h>
+
 #include "base/error.h"
 #include "cli/bench_serve_net.h"
 
@@ -13,8 +15,10 @@ static tly_status fetch(void *user, double *out_seconds, tly_error *error) {
     tly_fetch_request request = {.size = sizeof request, .key = "w"};
     double started = tly_bench_now();
     tly_fetched *fetched = NULL;
+    tly_tls_options tls = {.size = sizeof tls, .ca = rig->certificate};
+    tly_client_options options = {.size = sizeof options, .tls = &tls};
     tly_client *client;
-    tly_status status = tly_client_connect(rig->context, rig->address, NULL, &client, error);
+    tly_status status = tly_client_connect(rig->context, rig->address, &options, &client, error);
     if (status != TLY_OK) {
         return status;
     }
@@ -33,15 +37,54 @@ static tly_status curl(void *user, double *out_seconds, tly_error *error) {
     return tly_bench_curl(&rig->nginx, "w.bin", rig->len, out_seconds, error);
 }
 
-tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error) {
+/* A certificate for 127.0.0.1 that signs itself. */
+static tly_status make_certificate(const tly_serve_rig *rig, tly_error *error) {
+    char program[512];
+    const char *argv[] = {program,
+                          "req",
+                          "-x509",
+                          "-newkey",
+                          "ec",
+                          "-pkeyopt",
+                          "ec_paramgen_curve:P-256",
+                          "-nodes",
+                          "-subj",
+                          "/CN=tilery-bench",
+                          "-addext",
+                          "subjectAltName=IP:127.0.0.1",
+                          "-days",
+                          "2",
+                          "-keyout",
+                          rig->key,
+                          "-out",
+                          rig->certificate,
+                          NULL};
+    if (!tly_bench_find_program("openssl", program, sizeof program)) {
+        return tly_base_fail(error, TLY_NOT_FOUND, TLY_NO_OFFSET, "no-openssl",
+                             "the program openssl is not installed");
+    }
+    return tly_bench_spawn(argv, NULL, error);
+}
+
+static tly_status compare(tly_bench *bench, const tly_bench_case *self, int secure,
+                          tly_error *error) {
     tly_bench_times times[2];
     tly_serve_rig rig;
+    tly_tls_options tls = {.size = sizeof tls};
+    tly_server_options options = {.size = sizeof options, .tls = &tls};
     tly_status status = tly_serve_rig_init(&rig, tly_bench_context(bench), ROWS, COLUMNS, error);
-    if (status == TLY_OK) {
-        status = tly_bench_nginx_start(&rig.nginx, rig.folder, NULL, NULL, error);
+    if (status == TLY_OK && secure) {
+        status = make_certificate(&rig, error);
+        tls.certificate = rig.certificate;
+        tls.key = rig.key;
     }
     if (status == TLY_OK) {
-        status = tly_serve_rig_serve(&rig, "tcp:127.0.0.1:0", NULL, error);
+        status = tly_bench_nginx_start(&rig.nginx, rig.folder, secure ? rig.certificate : NULL,
+                                       secure ? rig.key : NULL, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_serve_rig_serve(&rig, secure ? "tls:127.0.0.1:0" : "tcp:127.0.0.1:0", &options,
+                                     error);
     }
     if (status == TLY_OK) {
         status = tly_serve_compare(bench, fetch, curl, &rig, times, error);
@@ -52,4 +95,12 @@ tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly
     }
     tly_serve_rig_cleanup(&rig);
     return tly_serve_skip_missing(bench, self, status, error);
+}
+
+tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error) {
+    return compare(bench, self, 0, error);
+}
+
+tly_status tly_bench_serve_tls(tly_bench *bench, const tly_bench_case *self, tly_error *error) {
+    return compare(bench, self, 1, error);
 }

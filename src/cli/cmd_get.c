@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "cli/connect.h"
 #include "cli/describe.h"
 #include "cli/fetch.h"
 #include "cli/handlers.h"
@@ -77,7 +78,7 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     tly_fetch_request request = {0};
     tly_client *client;
     double started = tly_bench_now();
-    tly_status status = tly_client_connect(context, job->address, NULL, &client, error);
+    tly_status status = tly_cli_connect(context, job->address, &client, error);
     if (status != TLY_OK) {
         return status;
     }

@@ -115,6 +115,7 @@ static void report(tly_cli *cli, const tly_server *server) {
 static tly_status serve(tly_cli *cli, const tly_context *context, const tly_catalogue *catalogue,
                         tly_error *error) {
     tly_server_options options = {0};
+    tly_tls_options tls = {.size = sizeof tls};
     tly_server *server;
     tly_status status;
     options.size = sizeof options;
@@ -122,6 +123,11 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
+    tls.certificate = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CERT, NULL);
+    tls.key = tly_cli_value(cli, TLY_CLI_SERVE_TLS_KEY, tls.certificate);
+    tls.ca = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CLIENT_CA, NULL);
+    tls.flags = tls.ca != NULL ? TLY_TLS_CLIENT_CERTIFICATE : 0;
+    options.tls = &tls;
     status = tly_server_new(context, catalogue, &options, &server, error);
     if (status != TLY_OK) {
         return status;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/connect.h"
 #include "cli/multiply.h"
 
 #include <stdlib.h>
@@ -343,7 +344,7 @@ static tly_status first_product(job *work, tly_error *error) {
         status = open_kernel(work, error);
     }
     if (status == TLY_OK) {
-        status = tly_client_connect(work->context, options->address, NULL, &work->client, error);
+        status = tly_cli_connect(work->context, options->address, &work->client, error);
     }
     if (status == TLY_OK) {
         status = options->plain ? fetch_plain(work, error) : fetch_panel(work, error);

@@ -9,13 +9,14 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "base/module.h"
 #include "gemm/find.h"
 
 #define MAX_ENTRIES 64
 
 typedef struct entry {
     char name[TLY_GEMM_NAME_LEN];
-    char path[TLY_GEMM_PATH_LEN];
+    char path[TLY_BASE_PATH_LEN];
 } entry;
 
 struct tly_gemm_list {
@@ -57,7 +58,7 @@ static int by_name(const void *a, const void *b) {
 
 tly_status tly_gemm_list_new(const tly_context *context, tly_gemm_list **out_list,
                              tly_error *error) {
-    char directory[TLY_GEMM_PATH_LEN];
+    char directory[TLY_BASE_PATH_LEN];
     tly_gemm_list *list;
     *out_list = NULL;
     list = tly_base_calloc(context, sizeof *list, _Alignof(tly_gemm_list));
@@ -68,7 +69,7 @@ tly_status tly_gemm_list_new(const tly_context *context, tly_gemm_list **out_lis
     list->context = context;
     list->num = 1;
     snprintf(list->entries[0].name, sizeof list->entries[0].name, "own");
-    for (unsigned i = 0; tly_gemm_find_directory(i, directory); i++) {
+    for (unsigned i = 0; tly_base_module_directory(i, directory); i++) {
         DIR *open = opendir(directory);
         const struct dirent *item;
         while (open != NULL && (item = readdir(open)) != NULL) {

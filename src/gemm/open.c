@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens adapters: the built-in one, or a module that is found, loaded and checked. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/context.h"
 #include "base/error.h"
+#include "base/module.h"
 #include "gemm/adapter.h"
 #include "gemm/find.h"
 
@@ -23,68 +22,26 @@ static tly_status host_fail(tly_error *error, tly_status status, const char *rul
     return tly_base_fail(error, status, TLY_NO_OFFSET, rule, "%s", message);
 }
 
-/* A module stays loaded for good (RTLD_NODELETE): kernel libraries start threads and register exit
- * handlers, and do not survive being unloaded. RTLD_LOCAL keeps the BLAS symbols of one library
- * away from another. */
-static tly_status load(const char *path, const tly_gemm_module **out_module, tly_error *error) {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    union {
-        void *object;
-        tly_gemm_module_get_fn function;
-    } symbol;
+static tly_status find_and_load(const char *name, const tly_gemm_module **out_module,
+                                tly_error *error) {
+    char file[TLY_GEMM_NAME_LEN + 16];
+    tly_base_module_fn get;
     const tly_gemm_module *module;
-    if (handle == NULL) {
-        return tly_base_fail(error, TLY_MODULE, TLY_NO_OFFSET, "module-load",
-                             "%s does not load: %s", path, dlerror());
+    tly_status status;
+    snprintf(file, sizeof file, "tilery-gemm-%s", name);
+    status = tly_base_module_load(file, TLY_GEMM_MODULE_SYMBOL, &get, error);
+    if (status != TLY_OK) {
+        return status;
     }
-    symbol.object = dlsym(handle, TLY_GEMM_MODULE_SYMBOL);
-    if (symbol.object == NULL) {
-        dlclose(handle);
-        return tly_base_fail(error, TLY_MODULE, TLY_NO_OFFSET, "module-symbol",
-                             "%s is no module of Tilery: it has no %s", path,
-                             TLY_GEMM_MODULE_SYMBOL);
-    }
-    module = symbol.function();
+    module = get();
     if (module->abi != TLY_GEMM_MODULE_ABI || module->size != sizeof *module) {
-        const unsigned abi = module->abi;
-        dlclose(handle);
         return tly_base_fail(error, TLY_MODULE, TLY_NO_OFFSET, "module-abi",
-                             "%s was made for version %u of the module interface, this is %d; "
+                             "%s.so was made for version %u of the module interface, this is %d; "
                              "build it anew",
-                             path, abi, TLY_GEMM_MODULE_ABI);
+                             file, module->abi, TLY_GEMM_MODULE_ABI);
     }
     *out_module = module;
     return TLY_OK;
-}
-
-/* A list of directories for people, cut where it gets long. */
-static void append(char *list, size_t capacity, const char *directory) {
-    const size_t used = strlen(list);
-    const size_t len = strlen(directory);
-    const char *between = used != 0 ? ", " : "";
-    if (used + len + 8 < capacity) {
-        memcpy(list + used, between, strlen(between));
-        memcpy(list + used + strlen(between), directory, len + 1);
-    } else if (used + 4 < capacity && used != 0 && list[used - 1] != '.') {
-        memcpy(list + used, "...", 4);
-    }
-}
-
-static tly_status find_and_load(const char *name, const tly_gemm_module **out_module,
-                                tly_error *error) {
-    char directory[TLY_GEMM_PATH_LEN];
-    char path[TLY_GEMM_PATH_LEN + TLY_GEMM_NAME_LEN + 32];
-    char searched[320] = "";
-    for (unsigned i = 0; tly_gemm_find_directory(i, directory); i++) {
-        snprintf(path, sizeof path, "%s/tilery-gemm-%s.so", directory, name);
-        if (access(path, F_OK) == 0) {
-            return load(path, out_module, error);
-        }
-        append(searched, sizeof searched, directory);
-    }
-    return tly_base_fail(error, TLY_MODULE, TLY_NO_OFFSET, "module-missing",
-                         "there is no tilery-gemm-%s.so in %s; TILERY_MODULE_PATH adds directories",
-                         name, searched);
 }
 
 tly_status tly_gemm_open(const tly_context *context, const char *name,

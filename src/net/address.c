@@ -14,8 +14,8 @@
 static tly_status refuse(const char *text, const char *why, tly_error *error) {
     char shown[160];
     return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "address",
-                         "\"%s\" is no address: %s; use unix:/path, tcp:host:port or "
-                         "tcp:[::1]:port",
+                         "\"%s\" is no address: %s; use unix:/path, tcp:host:port, "
+                         "tcp:[::1]:port or tls:host:port",
                          tly_base_printable(shown, sizeof shown, text, strlen(text)), why);
 }
 
@@ -33,8 +33,9 @@ static tly_status parse_unix(const char *text, const char *path, tly_net_address
     return TLY_OK;
 }
 
-static tly_status parse_tcp(const char *text, const char *rest, tly_net_address *out,
-                            tly_error *error) {
+/* What stands behind tcp: or tls: */
+static tly_status parse_host(const char *text, const char *rest, int kind, tly_net_address *out,
+                             tly_error *error) {
     const char *host = rest;
     const char *end;
     const char *port;
@@ -64,7 +65,7 @@ static tly_status parse_tcp(const char *text, const char *rest, tly_net_address 
     if (*port < '0' || *port > '9' || *stop != '\0' || number > 65535 || strlen(port) > 5) {
         return refuse(text, "the port is a number up to 65535", error);
     }
-    out->kind = TLY_NET_TCP;
+    out->kind = kind;
     memcpy(out->host, host, (size_t)(end - host));
     memcpy(out->port, port, strlen(port) + 1);
     return TLY_OK;
@@ -76,9 +77,12 @@ tly_status tly_net_address_parse(const char *text, tly_net_address *out, tly_err
         return parse_unix(text, text + 5, out, error);
     }
     if (strncmp(text, "tcp:", 4) == 0) {
-        return parse_tcp(text, text + 4, out, error);
+        return parse_host(text, text + 4, TLY_NET_TCP, out, error);
     }
-    return refuse(text, "it begins with neither unix: nor tcp:", error);
+    if (strncmp(text, "tls:", 4) == 0) {
+        return parse_host(text, text + 4, TLY_NET_TLS, out, error);
+    }
+    return refuse(text, "it begins with none of unix:, tcp: and tls:", error);
 }
 
 tly_status tly_address_check(const char *address, tly_error *error) {

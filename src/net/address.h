@@ -8,7 +8,7 @@
 
 #include <tilery/status.h>
 
-typedef enum tly_net_kind { TLY_NET_UNIX = 1, TLY_NET_TCP = 2 } tly_net_kind;
+typedef enum tly_net_kind { TLY_NET_UNIX = 1, TLY_NET_TCP = 2, TLY_NET_TLS = 3 } tly_net_kind;
 
 /* The text of an address, taken apart. Plain memory. */
 typedef struct tly_net_address {

@@ -49,6 +49,7 @@ tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, t
 static tly_status fail_io(tly_client *client, tly_net_result result, const char *verb,
                           tly_error *error) {
     int failed = errno;
+    char reason[192];
     tly_status status;
     client->broken = 1;
     switch (result) {
@@ -75,12 +76,17 @@ static tly_status fail_io(tly_client *client, tly_net_result result, const char 
             return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "reset",
                                  "%s closed the connection", client->address);
         }
+        tly_net_explain(&client->channel, reason, sizeof reason);
+        if (reason[0] != '\0') {
+            return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "tls", "cannot %s %s: %s", verb,
+                                 client->address, reason);
+        }
         return tly_base_fail_errno(error, failed, "cannot %s %s", verb, client->address);
     }
 }
 
 tly_status tly_client_flush(tly_client *client, tly_error *error) {
-    while (tly_wire_queued(client->wire) != 0) {
+    while (tly_wire_queued(client->wire) != 0 || tly_net_has_staged(&client->channel)) {
         uint64_t len;
         tly_net_result result = tly_net_send(&client->channel, client->wire, &len);
         if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
@@ -155,6 +161,25 @@ static tly_status make_wire(tly_client *client, const tly_client_options *option
     return tly_wire_new(client->context, &wire, &client->wire, error);
 }
 
+/* Starts TLS, where the address says so. */
+static tly_status secure(tly_client *client, const tly_tls_options *options, tly_error *error) {
+    tly_net_address address;
+    tly_status status = tly_net_address_parse(client->address, &address, error);
+    if (status != TLY_OK || address.kind != TLY_NET_TLS) {
+        return status;
+    }
+    status = tly_net_tls_library_init(&client->tls, options, 0, error);
+    if (status == TLY_OK) {
+        client->channel.tls =
+            tly_net_tls_new(client->context, &client->tls, client->channel.fd, address.host);
+        if (client->channel.tls == NULL) {
+            status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                                   "no memory for a TLS session");
+        }
+    }
+    return status;
+}
+
 tly_status tly_client_connect(const tly_context *context, const char *address,
                               const tly_client_options *options, tly_client **out_client,
                               tly_error *error) {
@@ -189,6 +214,9 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
     }
     if (status == TLY_OK) {
         tly_net_set_timeout(client->channel.fd, client->progress_timeout_ms);
+        status = secure(client, options->tls, error);
+    }
+    if (status == TLY_OK) {
         status = hello(client, error);
     }
     if (status != TLY_OK) {
@@ -201,9 +229,10 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
 
 /* Says that nothing more will be sent, then takes what the server still sends, for a moment: a
  * socket that is closed with unread input resets the connection and with it what we sent last. */
-static void close_in_order(int fd) {
+static void close_in_order(tly_net_channel *channel) {
+    int fd = channel->fd;
     struct pollfd p = {fd, POLLIN, 0};
-    shutdown(fd, SHUT_WR);
+    tly_net_end_output(channel);
     for (int i = 0; i < CLOSE_DRAINS; i++) {
         tly_net_result result = tly_net_drain(fd);
         if (result == TLY_NET_EOF || result == TLY_NET_ERROR ||
@@ -222,9 +251,11 @@ void tly_client_free(tly_client *client) {
         if (client->broken) {
             close(client->channel.fd);
         } else {
-            close_in_order(client->channel.fd);
+            close_in_order(&client->channel);
         }
     }
+    tly_net_channel_cleanup(client->context, &client->channel);
+    tly_net_tls_library_cleanup(&client->tls);
     tly_wire_free(client->wire);
     tly_base_free(client->context, client, sizeof *client, _Alignof(tly_client));
 }

@@ -5,6 +5,7 @@
 
 #include <tilery/net.h>
 
+#include "net/channel.h"
 #include "net/memory.h"
 #include "net/socket.h"
 
@@ -12,6 +13,7 @@ struct tly_client {
     const tly_context *context;
     tly_wire *wire;
     tly_net_channel channel;
+    tly_net_tls_library tls;
     int broken;
     uint32_t progress_timeout_ms;
     uint64_t max_tensor_len;

@@ -10,19 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-#define MAX_SPANS 64
-#define BACKLOG   4096 /* the system's own limit is lower as a rule */
-
-/* Shorter payloads are copied: together with what stands around them, that is one call less. */
-#define SEND_FILE_LEN (128u << 10)
+#define BACKLOG 4096 /* the system's own limit is lower as a rule */
 
 static uint64_t now_ms(void) {
     struct timespec t;
@@ -279,14 +273,15 @@ static tly_status listen_tcp(const tly_net_address *a, const char *address, int 
     return TLY_OK;
 }
 
-tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, int *out_fd,
-                          tly_error *error) {
+tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, int *out_kind,
+                          int *out_fd, tly_error *error) {
     tly_net_address a;
     tly_status status = tly_net_address_parse(address, &a, error);
     *out_fd = -1;
     if (status != TLY_OK) {
         return status;
     }
+    *out_kind = a.kind;
     if (a.kind == TLY_NET_UNIX) {
         snprintf(out_text, capacity, "unix:%s", a.path);
         return listen_unix(&a, address, out_fd, error);
@@ -298,109 +293,9 @@ tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, 
         memset(&ss, 0, sizeof ss);
         getsockname(*out_fd, (struct sockaddr *)&ss, &len);
         tly_net_address_print((const struct sockaddr *)&ss, out_text, capacity);
+        if (a.kind == TLY_NET_TLS) {
+            memcpy(out_text, "tls", 3);
+        }
     }
     return status;
-}
-
-/* ---- moving bytes ---- */
-
-static tly_net_result classify(void) {
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
-        return TLY_NET_AGAIN;
-    }
-    return errno == EFAULT ? TLY_NET_FAULT : TLY_NET_ERROR;
-}
-
-/* Sends from a file without copying. A file that has become shorter is a payload that cannot be
- * read. */
-static tly_net_result send_file(int fd, int file, uint64_t offset, size_t len, uint64_t *out_len) {
-    off_t at = (off_t)offset;
-    ssize_t n = sendfile(fd, file, &at, len);
-    if (n < 0) {
-        return classify();
-    }
-    *out_len = (uint64_t)n;
-    return n == 0 ? TLY_NET_FAULT : TLY_NET_OK;
-}
-
-tly_net_result tly_net_send(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len) {
-    tly_wire_span spans[MAX_SPANS];
-    struct iovec iov[MAX_SPANS];
-    struct msghdr message = {0};
-    uint32_t num = tly_wire_output(wire, spans, MAX_SPANS), used = 0;
-    int flags = MSG_NOSIGNAL;
-    ssize_t n;
-    *out_len = 0;
-    if (num == 0) {
-        return TLY_NET_IDLE;
-    }
-    while (used < num) {
-        uint64_t offset;
-        int file;
-        if (spans[used].token != NULL && spans[used].len >= SEND_FILE_LEN &&
-            channel->in_file != NULL && channel->in_file(&spans[used], &file, &offset)) {
-            if (used == 0) {
-                tly_net_result result = send_file(channel->fd, file, offset, spans[0].len, out_len);
-                if (result == TLY_NET_OK) {
-                    tly_wire_sent(wire, *out_len);
-                }
-                return result;
-            }
-            flags |= MSG_MORE; /* the header of a frame goes with its payload */
-            break;
-        }
-        iov[used].iov_base = spans[used].at;
-        iov[used].iov_len = spans[used].len;
-        used++;
-    }
-    message.msg_iov = iov;
-    message.msg_iovlen = used;
-    n = sendmsg(channel->fd, &message, flags);
-    if (n < 0 && errno == EFAULT && used > 1) {
-        message.msg_iovlen = 1; /* was it the first, or one behind it in the same packet? */
-        n = sendmsg(channel->fd, &message, MSG_NOSIGNAL);
-    }
-    if (n < 0) {
-        return classify();
-    }
-    tly_wire_sent(wire, (uint64_t)n);
-    *out_len = (uint64_t)n;
-    return TLY_NET_OK;
-}
-
-tly_net_result tly_net_receive(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len) {
-    tly_wire_span spans[2];
-    struct iovec iov[2];
-    uint32_t num = tly_wire_recv_targets(wire, spans);
-    ssize_t n;
-    *out_len = 0;
-    if (num == 0) {
-        return TLY_NET_IDLE;
-    }
-    for (uint32_t i = 0; i < num; i++) {
-        iov[i].iov_base = spans[i].at;
-        iov[i].iov_len = spans[i].len;
-    }
-    n = readv(channel->fd, iov, (int)num);
-    if (n < 0) {
-        return classify();
-    }
-    if (n == 0) {
-        return TLY_NET_EOF;
-    }
-    *out_len = (uint64_t)n;
-    if (tly_wire_received(wire, (size_t)n) != TLY_OK) {
-        errno = ENOMEM;
-        return TLY_NET_ERROR;
-    }
-    return TLY_NET_OK;
-}
-
-tly_net_result tly_net_drain(int fd) {
-    char scratch[16384];
-    ssize_t n = recv(fd, scratch, sizeof scratch, MSG_DONTWAIT);
-    if (n < 0) {
-        return classify();
-    }
-    return n == 0 ? TLY_NET_EOF : TLY_NET_OK;
 }

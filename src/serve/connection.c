@@ -38,6 +38,7 @@ void tly_serve_conn_reap(serve_conn *c) {
     }
     unlink_conn(c);
     tly_serve_free_streams(c);
+    tly_net_channel_cleanup(c->server->context, &c->channel);
     tly_wire_free(c->wire);
     tly_base_free(c->server->context, c, sizeof *c, _Alignof(serve_conn));
 }
@@ -61,9 +62,10 @@ void tly_serve_conn_kill(serve_conn *c, const char *why) {
     uv_close((uv_handle_t *)&c->poll, on_poll_closed);
 }
 
-static serve_conn *new_conn(tly_server *server, int fd, tly_error *error) {
+static serve_conn *new_conn(const serve_listener *listener, int fd, tly_error *error) {
     static const uint8_t cpu[] = {TLY_DEVICE_CPU};
     static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
+    tly_server *server = listener->server;
     tly_wire_options options = {.size = sizeof options,
                                 .role = TLY_WIRE_SERVER,
                                 .max_message_size = server->options.max_message_size,
@@ -79,15 +81,20 @@ static serve_conn *new_conn(tly_server *server, int fd, tly_error *error) {
     if (c == NULL) {
         return NULL;
     }
-    if (tly_wire_new(server->context, &options, &c->wire, error) != TLY_OK ||
+    c->channel.fd = fd;
+    c->channel.in_file = tly_serve_in_file;
+    if (listener->kind == TLY_NET_TLS) {
+        c->channel.tls = tly_net_tls_new(server->context, &server->tls, fd, NULL);
+    }
+    if ((listener->kind == TLY_NET_TLS && c->channel.tls == NULL) ||
+        tly_wire_new(server->context, &options, &c->wire, error) != TLY_OK ||
         uv_poll_init(&server->loop, &c->poll, fd) != 0) {
+        tly_net_channel_cleanup(server->context, &c->channel);
         tly_wire_free(c->wire);
         tly_base_free(server->context, c, sizeof *c, _Alignof(serve_conn));
         return NULL;
     }
     c->server = server;
-    c->channel.fd = fd;
-    c->channel.in_file = tly_serve_in_file;
     c->poll.data = c;
     c->poll_open = 1;
     c->number = ++server->next_conn;
@@ -99,7 +106,8 @@ static serve_conn *new_conn(tly_server *server, int fd, tly_error *error) {
     return c;
 }
 
-void tly_serve_accept(tly_server *server, int fd) {
+void tly_serve_accept(serve_listener *listener, int fd) {
+    tly_server *server = listener->server;
     uint32_t limit = server->options.max_connections;
     int size = server->options.socket_buffer_len > INT32_MAX / 2
                    ? INT32_MAX / 2
@@ -110,7 +118,7 @@ void tly_serve_accept(tly_server *server, int fd) {
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     }
     /* Connections over the limit are told so, as long as there are not many of them as well. */
-    c = server->num_conns < limit + limit / 4 + 4 ? new_conn(server, fd, &error) : NULL;
+    c = server->num_conns < limit + limit / 4 + 4 ? new_conn(listener, fd, &error) : NULL;
     if (c == NULL) {
         atomic_fetch_add(&server->refused, 1);
         close(fd);
@@ -125,6 +133,12 @@ void tly_serve_accept(tly_server *server, int fd) {
         atomic_fetch_add(&server->accepted, 1);
     }
     tly_serve_conn_run(c);
+}
+
+static void kill_broken(serve_conn *c) {
+    char reason[192];
+    tly_net_explain(&c->channel, reason, sizeof reason);
+    tly_serve_conn_kill(c, reason[0] != '\0' ? reason : "reset by the peer");
 }
 
 /* ---- input ---- */
@@ -178,7 +192,7 @@ static void read_some(serve_conn *c) {
         } else if (result == TLY_NET_AGAIN || result == TLY_NET_IDLE) {
             return;
         } else {
-            tly_serve_conn_kill(c, "reset by the peer");
+            kill_broken(c);
         }
     }
 }
@@ -202,6 +216,10 @@ static void spoil(serve_conn *c) {
     log_conn(c, TLY_LOG_WARNING, text);
 }
 
+static int has_output(const serve_conn *c) {
+    return tly_wire_queued(c->wire) != 0 || tly_net_has_staged(&c->channel);
+}
+
 /* Sends until the socket is full, there is no more, or the others should have their turn. Returns 1
  * in the last case. */
 static int write_some(serve_conn *c) {
@@ -214,7 +232,7 @@ static int write_some(serve_conn *c) {
         } else if (result == TLY_NET_FAULT) {
             spoil(c);
         } else if (result == TLY_NET_ERROR) {
-            tly_serve_conn_kill(c, "reset by the peer");
+            kill_broken(c);
         }
         if (c->state == CONN_DEAD) {
             return 0;
@@ -227,7 +245,7 @@ static int write_some(serve_conn *c) {
             tly_serve_stream_pump(s);
         }
     }
-    return tly_wire_queued(c->wire) != 0;
+    return has_output(c);
 }
 
 /* ---- the turn ---- */
@@ -283,19 +301,22 @@ void tly_serve_conn_run(serve_conn *c) {
         (tly_wire_is_closing(c->wire) || (c->peer_eof && c->streams == NULL))) {
         c->state = CONN_FLUSHING;
     }
-    if (c->state == CONN_FLUSHING && tly_wire_queued(c->wire) == 0) {
+    if (c->state == CONN_FLUSHING && !has_output(c)) {
         if (c->peer_eof) {
             tly_serve_conn_kill(c, "closed");
             return;
         }
-        shutdown(c->channel.fd, SHUT_WR);
+        tly_net_end_output(&c->channel);
         c->state = CONN_DRAINING;
         drain(c);
         return;
     }
-    events = more || tly_wire_queued(c->wire) != 0 ? UV_WRITABLE : 0;
+    events = more || has_output(c) || tly_net_wants_write(&c->channel) ? UV_WRITABLE : 0;
     if (c->state == CONN_OPEN && !c->peer_eof && tly_wire_wants_input(c->wire)) {
         events |= UV_READABLE;
+        if (tly_net_has_pending(&c->channel)) {
+            events |= UV_WRITABLE; /* the socket has told of it already: come back at once */
+        }
     }
     want(c, events);
 }
@@ -306,7 +327,9 @@ static void on_ready(uv_poll_t *poll, int status, int events) {
         tly_serve_conn_kill(c, "its socket failed");
         return;
     }
-    if ((events & UV_READABLE) != 0 && c->state == CONN_OPEN) {
+    if (((events & UV_READABLE) != 0 || tly_net_has_pending(&c->channel) ||
+         tly_net_wants_write(&c->channel)) &&
+        c->state == CONN_OPEN) {
         read_some(c);
     }
     tly_serve_conn_run(c);
@@ -317,8 +340,8 @@ static void on_ready(uv_poll_t *poll, int status, int events) {
 void tly_serve_conn_tick(serve_conn *c, uint64_t now) {
     const tly_server_options *o = &c->server->options;
     uint64_t still = now - c->moved_at;
-    int waits_for_peer = tly_wire_queued(c->wire) != 0 || tly_wire_eof(c->wire, NULL) != TLY_OK ||
-                         c->state != CONN_OPEN;
+    int waits_for_peer =
+        has_output(c) || tly_wire_eof(c->wire, NULL) != TLY_OK || c->state != CONN_OPEN;
     if (c->state == CONN_DEAD) {
         return;
     }

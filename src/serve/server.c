@@ -46,7 +46,7 @@ static void on_connection(uv_poll_t *poll, int status, int events) {
     for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            tly_serve_accept(l->server, fd);
+            tly_serve_accept(l, fd);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -70,7 +70,13 @@ tly_status tly_server_listen(tly_server *server, const char *address, tly_error 
     if (l == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory to listen");
     }
-    status = tly_net_listen(address, l->text, sizeof l->text, &l->fd, error);
+    status = tly_net_listen(address, l->text, sizeof l->text, &l->kind, &l->fd, error);
+    if (status == TLY_OK && l->kind == TLY_NET_TLS && server->tls.at == NULL) {
+        status = tly_net_tls_library_init(&server->tls, server->options.tls, 1, error);
+        if (status != TLY_OK) {
+            close(l->fd);
+        }
+    }
     if (status == TLY_OK && uv_poll_init(&server->loop, &l->poll, l->fd) != 0) {
         close(l->fd);
         status = tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot watch %s", address);
@@ -79,7 +85,7 @@ tly_status tly_server_listen(tly_server *server, const char *address, tly_error 
         tly_base_free(server->context, l, sizeof *l, _Alignof(serve_listener));
         return status;
     }
-    if (strncmp(l->text, "unix:", 5) == 0) {
+    if (l->kind == TLY_NET_UNIX) {
         struct stat st = {0};
         lstat(l->text + 5, &st);
         l->dev = st.st_dev;
@@ -107,8 +113,8 @@ static void close_listeners(tly_server *server) {
     for (uint32_t i = 0; i < server->num_listeners; i++) {
         serve_listener *l = server->listeners[i];
         struct stat st;
-        if (strncmp(l->text, "unix:", 5) == 0 && lstat(l->text + 5, &st) == 0 &&
-            st.st_dev == l->dev && st.st_ino == l->ino) {
+        if (l->kind == TLY_NET_UNIX && lstat(l->text + 5, &st) == 0 && st.st_dev == l->dev &&
+            st.st_ino == l->ino) {
             unlink(l->text + 5);
         }
         uv_close((uv_handle_t *)&l->poll, on_listener_closed);
@@ -249,6 +255,7 @@ void tly_server_free(tly_server *server) {
     uv_loop_close(&server->loop);
     tly_serve_free_spare(server);
     tly_memo_clear(&server->memo);
+    tly_net_tls_library_cleanup(&server->tls);
     tly_variants_cleanup(server);
     tly_panel_verdicts_free(server->verdicts);
     tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <uv.h>
 
+#include "net/channel.h"
 #include "net/socket.h"
 #include "serve/memo.h"
 #include "serve/variant.h"
@@ -25,6 +26,7 @@ typedef struct serve_listener {
     int fd;
     dev_t dev; /* of a Unix socket's name, so that nobody else's is removed */
     ino_t ino;
+    int kind; /* tly_net_kind */
     char text[sizeof((struct sockaddr_un *)0)->sun_path + 16];
 } serve_listener;
 
@@ -50,6 +52,7 @@ struct tly_server {
     uint64_t buffered; /* bytes of chunks in use */
     uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN];
     tly_wire_layouts layout_list;
+    tly_net_tls_library tls; /* read with the first tls: address */
     tly_memo memo;
     tly_variants variants;
     atomic_ullong packings, shared;
@@ -141,7 +144,7 @@ struct serve_conn {
 };
 
 /* connection.c */
-void tly_serve_accept(tly_server *server, int fd);
+void tly_serve_accept(serve_listener *listener, int fd);
 void tly_serve_conn_run(serve_conn *c);
 void tly_serve_conn_tick(serve_conn *c, uint64_t now);
 void tly_serve_conn_stop(serve_conn *c);

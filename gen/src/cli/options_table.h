@@ -18,13 +18,16 @@ enum {
 
 enum {
     TLY_CLI_SERVE_LISTEN = 0,
-    TLY_CLI_SERVE_MAX_CONNECTIONS = 1,
-    TLY_CLI_SERVE_PACK_LIMIT = 2,
-    TLY_CLI_SERVE_CACHE = 3,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 4,
-    TLY_CLI_SERVE_LOG = 5,
-    TLY_CLI_SERVE_JSON = 6,
-    TLY_CLI_SERVE_HELP = 7,
+    TLY_CLI_SERVE_TLS_CERT = 1,
+    TLY_CLI_SERVE_TLS_KEY = 2,
+    TLY_CLI_SERVE_TLS_CLIENT_CA = 3,
+    TLY_CLI_SERVE_MAX_CONNECTIONS = 4,
+    TLY_CLI_SERVE_PACK_LIMIT = 5,
+    TLY_CLI_SERVE_CACHE = 6,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 7,
+    TLY_CLI_SERVE_LOG = 8,
+    TLY_CLI_SERVE_JSON = 9,
+    TLY_CLI_SERVE_HELP = 10,
 };
 
 enum {
@@ -131,6 +134,9 @@ static const char *const serve_log_choices[] = {"error", "warning", "info", "deb
 
 static const tly_cli_option serve_options[] = {
     {"listen", 0, TLY_CLI_ADDRESS, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"tls-cert", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"tls-key", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"tls-client-ca", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
@@ -280,7 +286,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 8, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 11, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
     "Usage: tilery serve [OPTION]... FILE... --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -291,9 +297,14 @@ const tly_cli_command tly_cli_commands[] = {
     "TCP is refused for anything but a loopback address.\n"
     "\n"
     "Options:\n"
-    "      --listen ADDRESS      where to take connections: unix:/PATH or\n"
-    "                            tcp:127.0.0.1:PORT; port 0 takes a free one; always\n"
-    "                            needed; may be repeated\n"
+    "      --listen ADDRESS      where to take connections: unix:/PATH,\n"
+    "                            tcp:127.0.0.1:PORT or tls:127.0.0.1:PORT; port 0\n"
+    "                            takes a free one; always needed; may be repeated\n"
+    "      --tls-cert FILE       for tls: addresses: the server's certificate with\n"
+    "                            its chain, PEM\n"
+    "      --tls-key FILE        the key of that certificate, PEM\n"
+    "      --tls-client-ca FILE  only clients with a certificate of these\n"
+    "                            authorities are let in, PEM\n"
     "      --max-connections N   turn away clients beyond that many (default: 64)\n"
     "      --pack-limit BYTES    largest tensor that is packed; a larger one is\n"
     "                            served as it is kept (default: 4294967296)\n"
@@ -569,12 +580,20 @@ const char tly_cli_help[] =
     "  70  A defect in Tilery\n"
     "\n"
     "Environment:\n"
-    "  TILERY_SIMD         The widest vector instructions that may be used:\n"
-    "                      portable, avx2, avx512 or auto. Every level gives the\n"
-    "                      same bytes. A level that the processor lacks is an error\n"
-    "  TILERY_MODULE_PATH  Folders, separated by colons, in which kernel modules\n"
-    "                      (tilery-gemm-NAME.so) are looked for before those beside\n"
-    "                      the command and those that were installed\n";
+    "  TILERY_SIMD               The widest vector instructions that may be used:\n"
+    "                            portable, avx2, avx512 or auto. Every level gives\n"
+    "                            the same bytes. A level that the processor lacks is\n"
+    "                            an error\n"
+    "  TILERY_MODULE_PATH        Folders, separated by colons, in which kernel\n"
+    "                            modules (tilery-gemm-NAME.so) are looked for before\n"
+    "                            those beside the command and those that were\n"
+    "                            installed\n"
+    "  TILERY_TLS_CA             For addresses that begin with tls:, a PEM file with\n"
+    "                            the certificates of the authorities to trust,\n"
+    "                            instead of those that the system trusts\n"
+    "  TILERY_TLS_CERT, TILERY_TLS_KEY\n"
+    "                            Our own certificate with its chain and its key, PEM\n"
+    "                            files, for servers that ask who is there\n";
 
 const tly_cli_exit tly_cli_exits[] = {
     {0, ""},

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS: who is let in, what is delivered, and what happens to those who speak something else. */
+#include "serve/certificates.h"
+
+#include <fcntl.h>
+
+#include <tilery/store.h>
+
+typedef struct secured {
+    fixture f;
+    char server_pem[128], server_key[128], ca[128], client_pem[128], client_key[128];
+    char stranger_pem[128], stranger_key[128], other[128];
+    tly_tls_options tls;
+    uint8_t *bytes;
+} secured;
+
+static const uint64_t shape[] = {700, 1500}; /* 4.2 MB */
+#define LEN (700u * 1500 * 4)
+
+static int secured_init(secured *s) {
+    fixture_init(&s->f);
+    if (!certificates_make(s->f.folder)) {
+        tly_catalogue_free(s->f.catalogue);
+        tly_context_free(s->f.context);
+        rmdir(s->f.folder);
+        return 0;
+    }
+#define PATH(field, name) snprintf(s->field, sizeof s->field, "%s/%s", s->f.folder, name)
+    PATH(server_pem, "server.pem");
+    PATH(server_key, "server.key");
+    PATH(ca, "ca.pem");
+    PATH(client_pem, "client.pem");
+    PATH(client_key, "client.key");
+    PATH(stranger_pem, "stranger.pem");
+    PATH(stranger_key, "stranger.key");
+    PATH(other, "other.pem");
+    s->tls = (tly_tls_options){
+        .size = sizeof s->tls, .certificate = s->server_pem, .key = s->server_key};
+    snprintf(s->f.address, sizeof s->f.address, "tls:127.0.0.1:0");
+    s->bytes = fixture_add(&s->f, "w", TLY_F32, 2, shape);
+    return 1;
+}
+
+static void secured_start(secured *s, tly_server_options *options) {
+    options->size = sizeof *options;
+    options->tls = &s->tls;
+    fixture_start(&s->f, options);
+    snprintf(s->f.address, sizeof s->f.address, "%s", tly_server_address(s->f.server, 0));
+}
+
+static void secured_cleanup(secured *s) {
+    fixture_stop(&s->f);
+    certificates_remove(s->f.folder);
+    fixture_cleanup(&s->f);
+}
+
+static tly_status connect_as(const secured *s, const char *address, const tly_tls_options *tls,
+                             tly_client **out, tly_error *error) {
+    tly_client_options options = {.size = sizeof options, .tls = tls, .progress_timeout_ms = 5000};
+    return tly_client_connect(s->f.context, address, &options, out, error);
+}
+
+static void delivers(void **state) {
+    tly_tls_options trust = {.size = sizeof trust};
+    tly_server_options options = {.cache_len = 32u << 20};
+    tly_panel_profile profile;
+    tly_fetch_layout layout = {.profile = &profile};
+    tly_fetch_request request = {.size = sizeof request,
+                                 .key = "w",
+                                 .layouts = &layout,
+                                 .num_layouts = 1,
+                                 .request_flags = TLY_WIRE_ALLOW_TRANSCODE};
+    tly_fetched *fetched, *again;
+    tly_client *client;
+    tly_error error;
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    secured_start(&s, &options);
+    trust.ca = s.ca;
+    CHECK_OK(connect_as(&s, s.f.address, &trust, &client, &error), &error);
+    for (int i = 0; i < 3; i++) {
+        fixture_expect(client, "w", s.bytes, LEN);
+        CHECK_OK(tly_client_ping(client, NULL, &error), &error);
+    }
+    CHECK_OK(tly_panel_by_name("ba16a64b", TLY_F32, 0, &profile, &error), &error);
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    CHECK_OK(tly_client_fetch(client, &request, &again, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 0);
+    assert_memory_equal(tly_fetched_data(fetched), tly_fetched_data(again),
+                        tly_fetched_len(fetched));
+    tly_fetched_free(again);
+    tly_fetched_free(fetched);
+    tly_client_free(client);
+    secured_cleanup(&s);
+}
+
+static void strangers_stay_outside(void **state) {
+    tly_tls_options trust = {.size = sizeof trust};
+    tly_server_options options = {.max_connections = 8};
+    char plain[2048], named[2048];
+    tly_client *client;
+    tly_error error;
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    secured_start(&s, &options);
+    /* A server whose authority the client does not know. */
+    assert_int_equal(connect_as(&s, s.f.address, NULL, &client, &error), TLY_IO);
+    assert_string_equal(error.rule, "tls");
+    assert_non_null(strstr(error.message, "certificate"));
+    trust.ca = s.other;
+    assert_int_equal(connect_as(&s, s.f.address, &trust, &client, &error), TLY_IO);
+    /* A name that the certificate does not have: 127.0.0.2 is the same server to the network. */
+    trust.ca = s.ca;
+    snprintf(named, sizeof named, "tls:127.0.0.2%s", strrchr(s.f.address, ':'));
+    assert_int_equal(connect_as(&s, named, &trust, &client, &error) == TLY_OK, 0);
+    /* Plain text to a TLS server. */
+    snprintf(plain, sizeof plain, "tcp%s", s.f.address + 3);
+    assert_true(connect_as(&s, plain, NULL, &client, &error) != TLY_OK);
+    /* And after all that it still serves. */
+    CHECK_OK(connect_as(&s, s.f.address, &trust, &client, &error), &error);
+    fixture_expect(client, "w", s.bytes, LEN);
+    tly_client_free(client);
+    secured_cleanup(&s);
+}
+
+static void client_certificates(void **state) {
+    tly_tls_options with = {.size = sizeof with}, without = {.size = sizeof without};
+    tly_server_options options = {.max_connections = 8};
+    tly_client *client;
+    tly_error error;
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    s.tls.ca = s.ca;
+    s.tls.flags = TLY_TLS_CLIENT_CERTIFICATE;
+    secured_start(&s, &options);
+    with.ca = without.ca = s.ca;
+    assert_true(connect_as(&s, s.f.address, &without, &client, &error) != TLY_OK);
+    with.certificate = s.stranger_pem;
+    with.key = s.stranger_key;
+    assert_true(connect_as(&s, s.f.address, &with, &client, &error) != TLY_OK);
+    with.certificate = s.client_pem;
+    with.key = s.client_key;
+    CHECK_OK(connect_as(&s, s.f.address, &with, &client, &error), &error);
+    fixture_expect(client, "w", s.bytes, LEN);
+    tly_client_free(client);
+    secured_cleanup(&s);
+}
+
+/* A server that speaks no TLS is not mistaken for one that does. */
+static void plain_server(void **state) {
+    tly_client *client;
+    tly_error error;
+    char address[128];
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    snprintf(s.f.address, sizeof s.f.address, "tcp:127.0.0.1:0");
+    fixture_start(&s.f, NULL);
+    snprintf(address, sizeof address, "tls%s", tly_server_address(s.f.server, 0) + 3);
+    assert_true(connect_as(&s, address, NULL, &client, &error) != TLY_OK);
+    secured_cleanup(&s);
+}
+
+static void files_that_are_wrong(void **state) {
+    tly_server *server;
+    tly_server_options options = {.size = sizeof options};
+    tly_error error;
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    options.tls = &s.tls;
+    s.tls.key = s.client_key; /* of another certificate */
+    CHECK_OK(tly_server_new(s.f.context, s.f.catalogue, &options, &server, &error), &error);
+    CHECK_RULE(tly_server_listen(server, "tls:127.0.0.1:0", &error), &error, TLY_IO, "tls-key");
+    s.tls.key = "/nowhere/key.pem";
+    CHECK_RULE(tly_server_listen(server, "tls:127.0.0.1:0", &error), &error, TLY_IO, "tls-key");
+    s.tls.certificate = "/nowhere/cert.pem";
+    CHECK_RULE(tly_server_listen(server, "tls:127.0.0.1:0", &error), &error, TLY_IO,
+               "tls-certificate");
+    tly_server_free(server);
+    secured_cleanup(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delivers),
+        cmocka_unit_test(strangers_stay_outside),
+        cmocka_unit_test(client_certificates),
+        cmocka_unit_test(plain_server),
+        cmocka_unit_test(files_that_are_wrong),
+    };
+    return cmocka_run_group_tests_name("serve/tls", tests, NULL, NULL);
+}
