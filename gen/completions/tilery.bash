@@ -16,7 +16,7 @@ _tilery() {
     fi
     case "$command:$before" in
     import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
-    import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy gguf' -- "$word")); return ;;
+    import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy gguf mtx npz' -- "$word")); return ;;
     serve:--listen) :; return ;;
     serve:--tls-cert) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;

@@ -6,7 +6,7 @@ complete -c tilery -n __fish_use_subcommand -l version -d 'print the version'
 complete -c tilery -n __fish_use_subcommand -a import -d 'put the tensors of other files into a container'
 complete -c tilery -n '__fish_seen_subcommand_from import' -F
 complete -c tilery -n '__fish_seen_subcommand_from import' -s o -l output -r -F -d 'the container to write; always needed'
-complete -c tilery -n '__fish_seen_subcommand_from import' -l format -x -a 'auto onnx safetensors npy gguf' -d 'what the files are; auto looks at their content'
+complete -c tilery -n '__fish_seen_subcommand_from import' -l format -x -a 'auto onnx safetensors npy gguf mtx npz' -d 'what the files are; auto looks at their content'
 complete -c tilery -n '__fish_seen_subcommand_from import' -l skip-unsupported -d 'leave out tensors that cannot be carried and say which, instead of refusing the file'
 complete -c tilery -n '__fish_seen_subcommand_from import' -l follow-links -d 'let external data of ONNX models be a link, which may lead out of the model\'s folder'
 complete -c tilery -n '__fish_seen_subcommand_from import' -l json -d 'print what was done as JSON'

@@ -23,10 +23,13 @@ typedef enum tly_import_format {
     TLY_IMPORT_ONNX = 1, /* a model, or a single TensorProto (.pb) */
     TLY_IMPORT_SAFETENSORS = 2,
     TLY_IMPORT_NPY = 3,
-    TLY_IMPORT_GGUF = 4
+    TLY_IMPORT_GGUF = 4,
+    TLY_IMPORT_MATRIX_MARKET = 5,
+    TLY_IMPORT_NPZ = 6 /* where the build has zlib */
 } tly_import_format;
 
-/* "onnx", "safetensors", "npy", "gguf"; "?" for a number that is none. Static storage. Thread-safe.
+/* "onnx", "safetensors", "npy", "gguf", "mtx", "npz"; "?" for a number that is none. Static
+ * storage. Thread-safe.
  */
 TLY_API const char *tly_import_format_name(int32_t format);
 
@@ -82,16 +85,18 @@ TLY_API int32_t tly_import_format_of(const tly_import *import);
 typedef struct tly_import_tensor {
     const char *name;      /* UTF-8, unique in the import, at least one byte, NUL-terminated */
     const uint64_t *shape; /* rank entries */
-    uint64_t byte_len;     /* of the elements as tly_import_read gives them, without padding */
+    uint64_t byte_len;     /* of all buffers as tly_import_read gives them, without padding */
     uint64_t file_offset;  /* where the file has the tensor's data */
     const char *file;      /* which file that is: the opened one, or one of external data */
     uint32_t rank;
     uint32_t name_len; /* bytes */
     tly_dtype dtype;
-    uint8_t layout;     /* TLY_LAYOUT_ROW_MAJOR, or TLY_LAYOUT_COL_MAJOR (npy in Fortran order) */
+    uint8_t layout;     /* TLY_LAYOUT_ROW_MAJOR, TLY_LAYOUT_COL_MAJOR (npy in Fortran order, Matrix
+                         * Market) or TLY_LAYOUT_COO (Matrix Market) */
     uint8_t big_endian; /* not 0: the file stores it so; reading swaps */
     uint8_t viewable;   /* not 0: tly_import_view can give the file's own bytes */
-    uint32_t reserved;
+    uint8_t quantized;  /* not 0: the elements are codes (GGUF): see tly_import_descriptor */
+    uint8_t reserved[3];
 } tly_import_tensor;
 
 /* Number of tensors. Thread-safe. */
@@ -101,13 +106,22 @@ TLY_API uint64_t tly_import_num_tensors(const tly_import *import);
 TLY_API tly_status tly_import_info(const tly_import *import, uint64_t index,
                                    tly_import_tensor *out_info);
 
+/* The descriptor that a tensor has in a container: with index buffers where it is sparse, with a
+ * quantization where its elements are codes. `out_buffer` is the only buffer of a plain tensor, and
+ * unused otherwise; all else lives as long as the import. tly_import_read gives the bytes of all
+ * buffers, one behind the other. Errors: NOT_FOUND. Thread-safe. */
+TLY_API tly_status tly_import_descriptor(const tly_import *import, uint64_t index,
+                                         tly_descriptor *out_descriptor,
+                                         tly_buffer_info *out_buffer);
+
 /* Index of a tensor by its name. Errors: NOT_FOUND. Thread-safe. */
 TLY_API tly_status tly_import_find(const tly_import *import, const char *name, uint64_t *out_index);
 
-/* Reads a whole tensor: little-endian elements in the order of `layout`, without padding; types of
- * less than 8 bits packed from the least significant bit. `len` must be `byte_len`. A file that has
- * become shorter is an error (TRUNCATED). Errors: NOT_FOUND, INVALID_ARGUMENT (len), TRUNCATED,
- * MALFORMED (a value that the element type cannot hold), IO, OUT_OF_MEMORY. Thread-safe. */
+/* Reads a whole tensor: little-endian elements in the order of `layout`, without padding, and
+ * behind them its other buffers; types of less than 8 bits packed from the least significant bit.
+ * `len` must be `byte_len`. A file that has become shorter is an error (TRUNCATED). Errors:
+ * NOT_FOUND, INVALID_ARGUMENT (len), TRUNCATED, MALFORMED (a value that the element type cannot
+ * hold), IO, OUT_OF_MEMORY. Thread-safe. */
 TLY_API tly_status tly_import_read(const tly_import *import, uint64_t index, void *buffer,
                                    uint64_t len, tly_error *error);
 

@@ -144,12 +144,10 @@ static tly_status list_import(listing *list, const tly_context *context, const c
     begin(list, path, tly_import_format_name(tly_import_format_of(import)));
     for (uint64_t i = 0; i < tly_import_num_tensors(import); i++) {
         tly_import_tensor info;
-        tly_descriptor descriptor = {0};
+        tly_buffer_info buffer;
+        tly_descriptor descriptor;
         tly_import_info(import, i, &info);
-        descriptor.dtype = info.dtype;
-        descriptor.layout = info.layout;
-        descriptor.rank = info.rank;
-        descriptor.shape = info.shape;
+        tly_import_descriptor(import, i, &descriptor, &buffer);
         row(list, info.name, info.name_len, &descriptor, info.byte_len);
     }
     end(list);

@@ -113,7 +113,7 @@ enum {
 
 #ifdef TLY_CLI_DEFINE_TABLES
 
-static const char *const import_format_choices[] = {"auto", "onnx", "safetensors", "npy", "gguf", NULL};
+static const char *const import_format_choices[] = {"auto", "onnx", "safetensors", "npy", "gguf", "mtx", "npz", NULL};
 
 static const tly_cli_option import_options[] = {
     {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -250,9 +250,11 @@ const tly_cli_command tly_cli_commands[] = {
     "Usage: tilery import [OPTION]... FILE... -o OUT.hrry\n"
     "\n"
     "Reads ONNX models (initialisers and constants, those of subgraphs too),\n"
-    "safetensors (a model in shards by its index), GGUF and npy files, and writes\n"
-    "all their tensors into one container. Element values are kept bit for bit. The\n"
-    "container appears whole or not at all; an older file of that name is replaced.\n"
+    "safetensors (a model in shards by its index), GGUF, npy, npz and Matrix Market\n"
+    "files, and writes all their tensors into one container. Element values are kept\n"
+    "bit for bit; blocks of GGUF that a quantization can describe become quantized\n"
+    "tensors, a Matrix Market matrix with coordinates a sparse one. The container\n"
+    "appears whole or not at all; an older file of that name is replaced.\n"
     "\n"
     "Every byte of FILE is distrusted. External data of an ONNX model and the shards\n"
     "of an index are read from the model's own folder only.\n"
@@ -260,7 +262,8 @@ const tly_cli_command tly_cli_commands[] = {
     "Options:\n"
     "  -o, --output OUT        the container to write; always needed\n"
     "      --format FORMAT     what the files are; auto looks at their content:\n"
-    "                          auto, onnx, safetensors, npy, gguf (default: auto)\n"
+    "                          auto, onnx, safetensors, npy, gguf, mtx, npz\n"
+    "                          (default: auto)\n"
     "      --skip-unsupported  leave out tensors that cannot be carried and say\n"
     "                          which, instead of refusing the file\n"
     "      --follow-links      let external data of ONNX models be a link, which may\n"

@@ -71,6 +71,22 @@ tly_status tly_import_name(tly_import *import, const void *bytes, uint64_t len, 
     return tly_import_text(import, bytes, len, offset, out_name, error);
 }
 
+tly_status tly_import_stem(tly_import *import, const char *ending, const char **out_name,
+                           tly_error *error) {
+    const char *path = import->files[0].name;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t len = strlen(name), end_len = strlen(ending);
+    if (len > end_len && memcmp(name + len - end_len, ending, end_len) == 0) {
+        len -= end_len;
+    }
+    if (len == 0) {
+        name = "array";
+        len = 5;
+    }
+    return tly_import_name(import, name, len, 0, out_name, error);
+}
+
 tly_status tly_import_count(uint32_t rank, const uint64_t *shape, uint64_t offset,
                             uint64_t *out_count, tly_error *error) {
     uint64_t count = 1;

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "store/import/gguf_blocks.h"
 
 #define DEFAULT_ALIGNMENT 32
 #define MAX_DIMS          4
@@ -22,7 +23,7 @@ static const struct row {
     const char *name;
     uint16_t elements;
     uint16_t bytes;
-    tly_dtype dtype; /* 0: blocks, which cannot be carried */
+    tly_dtype dtype; /* 0: blocks (gguf_blocks.h) */
 } rows[] = {
     [0] = {"F32", 1, 4, TLY_F32},   [1] = {"F16", 1, 2, TLY_F16},    [2] = {"Q4_0", 32, 18, 0},
     [3] = {"Q4_1", 32, 20, 0},      [6] = {"Q5_0", 32, 22, 0},       [7] = {"Q5_1", 32, 24, 0},
@@ -183,18 +184,21 @@ static tly_status place(tly_gguf *g, const declared *d, section *s, uint64_t len
     return TLY_OK;
 }
 
-/* "its elements are blocks of type Q4_0", kept with the import. */
+/* "its elements are blocks of type Q4_1, ...", kept with the import. */
 static tly_status refuse_type(tly_gguf *g, const declared *d, const char *name,
                               const struct row *row) {
     static const char text[] = "its elements are blocks of type ";
-    char copy[64];
+    static const char why[] = ", which no quantization of a tensor can describe";
+    char copy[128];
     const char *reason = "its type is newer than this importer";
     if (row != NULL) {
         size_t len = strlen(row->name);
         tly_status status;
         memcpy(copy, text, sizeof text - 1);
         memcpy(copy + sizeof text - 1, row->name, len);
-        status = tly_import_text(g->import, copy, sizeof text - 1 + len, d->at, &reason, g->error);
+        memcpy(copy + sizeof text - 1 + len, why, sizeof why - 1);
+        len += sizeof text - 1 + sizeof why - 1;
+        status = tly_import_text(g->import, copy, len, d->at, &reason, g->error);
         if (status != TLY_OK) {
             return status;
         }
@@ -221,7 +225,8 @@ static tly_status take_tensor(tly_gguf *g, const declared *d, section *s) {
         status = place(g, d, s, len);
     }
     s->sure &= row != NULL;
-    if (status != TLY_OK || row == NULL || row->dtype == 0) {
+    if (status != TLY_OK || row == NULL ||
+        (row->dtype == 0 && (!tly_gguf_blocks_known(d->type) || len == 0))) {
         return status != TLY_OK ? status : refuse_type(g, d, entry.name, row);
     }
     shape = tly_arena_alloc(&g->import->arena, d->rank * sizeof *shape, sizeof *shape);
@@ -236,6 +241,14 @@ static tly_status take_tensor(tly_gguf *g, const declared *d, section *s) {
     entry.extent = entry.byte_len = len;
     entry.unit = (uint8_t)row->bytes;
     entry.coding = g->big_endian && row->bytes > 1 ? TLY_CODING_SWAP : TLY_CODING_PLAIN;
+    if (row->dtype == 0) {
+        entry.block_type = (uint8_t)d->type;
+        entry.big_endian = (uint8_t)g->big_endian;
+        status = tly_gguf_blocks_entry(g->import, &entry, g->error);
+        if (status != TLY_OK) {
+            return status;
+        }
+    }
     return tly_import_add(g->import, &entry, g->error);
 }
 

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "store/import/importer.h"
 
+#define ALIGNMENT 64 /* bytes, in descriptors: what the format asks for at least */
+
 #define HEAD_LEN 132 /* enough for every magic number below */
 
 /* Names may take this many times the file's own bytes, plus some: subgraph paths repeat. */
@@ -28,6 +30,8 @@ static const struct {
     [TLY_IMPORT_SAFETENSORS] = {"safetensors", tly_import_read_safetensors},
     [TLY_IMPORT_NPY] = {"npy", tly_import_read_npy},
     [TLY_IMPORT_GGUF] = {"gguf", tly_import_read_gguf},
+    [TLY_IMPORT_MATRIX_MARKET] = {"mtx", tly_import_read_mtx},
+    [TLY_IMPORT_NPZ] = {"npz", tly_import_read_npz},
 };
 
 #define NUM_FORMATS (sizeof formats / sizeof formats[0])
@@ -51,14 +55,12 @@ static const struct {
     {0, 4, "tjgg", "a legacy ggml model"},
     {0, 4, "fmgg", "a legacy ggml model"},
     {0, 4, "lmgg", "a legacy ggml model"},
-    {0, 4, "PK\003\004", "a zip archive (npz, or a PyTorch checkpoint)"},
     {0, 2, "\037\213", "gzip; unpack it first"},
     {0, 4, "\050\265\057\375", "zstd; unpack it first"},
     {0, 8, "\211HDF\r\n\032\n", "HDF5"},
     {0, 6, "ARROW1", "an Arrow file"},
     {0, 4, "FEA1", "a Feather file"},
     {4, 4, "TFL3", "a TensorFlow Lite model"},
-    {0, 14, "%%MatrixMarket", "Matrix Market"},
     {0, 4, "\177ELF", "an ELF program"},
     {0, 40, "version https://git-lfs.github.com/spec/", "a Git LFS pointer; fetch the file itself"},
     {0, 2, "\200\002", "a Python pickle, which can run code when it is opened"},
@@ -88,13 +90,21 @@ static tly_status find_format(tly_import *import, tly_error *error) {
         import->format = TLY_IMPORT_GGUF;
         return TLY_OK;
     }
+    if (len >= 4 && (memcmp(head, "PK\003\004", 4) == 0 || memcmp(head, "PK\005\006", 4) == 0)) {
+        import->format = TLY_IMPORT_NPZ;
+        return TLY_OK;
+    }
+    if (len >= 14 && memcmp(head, "%%MatrixMarket", 14) == 0) {
+        import->format = TLY_IMPORT_MATRIX_MARKET;
+        return TLY_OK;
+    }
     for (size_t i = 0; i < sizeof strangers / sizeof strangers[0]; i++) {
         if (len >= strangers[i].at + strangers[i].len &&
             memcmp(head + strangers[i].at, strangers[i].magic, strangers[i].len) == 0) {
-            return tly_base_fail(
-                error, TLY_UNSUPPORTED, 0, "format",
-                "%s looks like %s; the import takes ONNX, safetensors, GGUF and npy", file->name,
-                strangers[i].what);
+            return tly_base_fail(error, TLY_UNSUPPORTED, 0, "format",
+                                 "%s looks like %s; the import takes ONNX, safetensors, GGUF, npy, "
+                                 "npz and Matrix Market",
+                                 file->name, strangers[i].what);
         }
     }
     if ((len >= 9 && head[8] == '{') || ends_with(file->name, ".safetensors") ||
@@ -110,7 +120,8 @@ static tly_status find_format(tly_import *import, tly_error *error) {
         return tly_base_fail(error, TLY_TRUNCATED, 0, "format", "%s is empty", file->name);
     }
     return tly_base_fail(error, TLY_UNSUPPORTED, 0, "format",
-                         "%s begins with \"%s\", which is none of ONNX, safetensors, GGUF and npy",
+                         "%s begins with \"%s\", which is none of ONNX, safetensors, GGUF, npy, "
+                         "npz and Matrix Market",
                          file->name,
                          tly_base_printable(shown, sizeof shown, head, len < 12 ? len : 12));
 }
@@ -302,10 +313,33 @@ tly_status tly_import_info(const tly_import *import, uint64_t index, tly_import_
     out_info->name_len = entry->name_len;
     out_info->dtype = entry->dtype;
     out_info->layout = entry->layout;
-    out_info->big_endian = entry->coding == TLY_CODING_SWAP;
+    out_info->big_endian = entry->coding == TLY_CODING_SWAP || entry->big_endian;
+    out_info->quantized = entry->descriptor != NULL && entry->descriptor->quantization != NULL;
     out_info->viewable = entry->coding == TLY_CODING_PLAIN && entry->pad_mask == 0 &&
+                         (entry->member == NULL || entry->member->method == 0) &&
                          (entry->byte_len == 0 || import->files[entry->file].memory != NULL ||
                           import->files[entry->file].map != NULL);
+    return TLY_OK;
+}
+
+tly_status tly_import_descriptor(const tly_import *import, uint64_t index,
+                                 tly_descriptor *out_descriptor, tly_buffer_info *out_buffer) {
+    const tly_import_entry *entry;
+    if (index >= import->num_entries) {
+        return TLY_NOT_FOUND;
+    }
+    entry = &import->entries[index];
+    *out_buffer = (tly_buffer_info){.byte_size = entry->byte_len, .alignment = ALIGNMENT};
+    if (entry->descriptor != NULL) {
+        *out_descriptor = *entry->descriptor;
+        return TLY_OK;
+    }
+    *out_descriptor = (tly_descriptor){.dtype = entry->dtype,
+                                       .layout = entry->layout,
+                                       .num_buffers = 1,
+                                       .rank = entry->rank,
+                                       .shape = entry->shape,
+                                       .buffers = out_buffer};
     return TLY_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <tilery/import.h>
+#include <tilery/tensor.h>
 
 #include "base/arena.h"
 #include "store/import/file.h"
@@ -17,15 +18,31 @@ typedef enum tly_import_coding {
     TLY_CODING_PLAIN,      /* as they are */
     TLY_CODING_SWAP,       /* every `unit` bytes reversed */
     TLY_CODING_BOOL_BYTES, /* one byte an element, 0 or 1 */
-    TLY_CODING_TYPED       /* a repeated field of a protobuf message: onnx_values.h */
+    TLY_CODING_TYPED,      /* a repeated field of a protobuf message: onnx_values.h */
+    TLY_CODING_KEPT,       /* in memory already: `kept` */
+    TLY_CODING_BLOCKS      /* blocks of GGUF: gguf_blocks.h */
 } tly_import_coding;
+
+/* A member of a zip archive: npz. */
+typedef struct tly_import_member {
+    uint64_t packed_at;  /* in the file */
+    uint64_t packed_len; /* bytes */
+    uint64_t len;        /* bytes, unpacked */
+    uint64_t skip;       /* unpacked bytes in front of the elements */
+    uint32_t crc32;      /* of the unpacked bytes */
+    uint16_t method;     /* 0: stored; 8: deflate */
+    uint16_t reserved;   /* 0 */
+} tly_import_member;
 
 typedef struct tly_import_entry {
     const char *name;
     const uint64_t *shape;
-    uint64_t byte_len; /* as tly_import_read gives them */
-    uint64_t offset;   /* of the data in the file; TYPED: of the message */
-    uint64_t extent;   /* bytes of the data in the file; TYPED: of the message */
+    const tly_descriptor *descriptor; /* in the arena; NULL: one buffer of plain elements */
+    const uint8_t *kept;              /* KEPT: byte_len bytes in the arena */
+    const tly_import_member *member;  /* of a zip archive that has the bytes; NULL: none */
+    uint64_t byte_len;                /* as tly_import_read gives them */
+    uint64_t offset;                  /* of the data in the file; TYPED: of the message */
+    uint64_t extent;                  /* bytes of the data in the file; TYPED: of the message */
     uint32_t rank;
     uint32_t name_len;
     uint32_t file;  /* index in files[] */
@@ -40,6 +57,8 @@ typedef struct tly_import_entry {
     uint8_t single;
     uint8_t fixed_name; /* the name must not be changed to make it unique */
     uint8_t pad_mask;   /* bits of the last byte that hold no element and must be 0 */
+    uint8_t block_type; /* BLOCKS: number of the type in GGUF */
+    uint8_t big_endian; /* BLOCKS: the scales are */
 } tly_import_entry;
 
 struct tly_import {
@@ -69,6 +88,8 @@ tly_status tly_import_read_safetensors(tly_import *import, tly_error *error);
 tly_status tly_import_read_index(tly_import *import, tly_error *error);
 tly_status tly_import_read_gguf(tly_import *import, tly_error *error);
 tly_status tly_import_read_npy(tly_import *import, tly_error *error);
+tly_status tly_import_read_npz(tly_import *import, tly_error *error);
+tly_status tly_import_read_mtx(tly_import *import, tly_error *error);
 
 /* Does this look like an index of safetensors shards? (JSON where a file has its length.) */
 int tly_import_looks_like_index(const tly_import *import);
@@ -94,6 +115,10 @@ tly_status tly_import_text(tly_import *import, const void *bytes, uint64_t len, 
 /* The same for the name of a tensor: at most options.name_len bytes (rule "name-len"). */
 tly_status tly_import_name(tly_import *import, const void *bytes, uint64_t len, uint64_t offset,
                            const char **out_name, tly_error *error);
+
+/* The opened file's name without its folder and `ending`, as the name of its only tensor. */
+tly_status tly_import_stem(tly_import *import, const char *ending, const char **out_name,
+                           tly_error *error);
 
 /* Elements of a shape; 1 for rank 0, 0 if any axis is empty. Errors: OVERFLOW. */
 tly_status tly_import_count(uint32_t rank, const uint64_t *shape, uint64_t offset,

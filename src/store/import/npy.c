@@ -7,9 +7,10 @@
 #include "base/bytes.h"
 #include "base/context.h"
 #include "base/error.h"
-#include "store/import/importer.h"
+#include "store/import/npy.h"
 
-#define FIXED_LEN 8 /* magic number and version */
+#define FIXED_LEN     8     /* magic number and version */
+#define MEMBER_HEADER 65535 /* bytes of a header in an archive, whose packed bytes prove little */
 
 /* What the dictionary says. */
 typedef struct header {
@@ -310,33 +311,17 @@ static tly_status refuse_dtype(tly_import *import, const char *name, const heade
                : status;
 }
 
-/* The file's name without folder and ".npy". */
-static tly_status find_name(tly_import *import, const char **out_name, tly_error *error) {
-    const char *path = import->files[0].name;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
-    size_t len = strlen(name);
-    if (len > 4 && memcmp(name + len - 4, ".npy", 4) == 0) {
-        len -= 4;
-    }
-    if (len == 0) {
-        name = "array";
-        len = 5;
-    }
-    return tly_import_name(import, name, len, 0, out_name, error);
-}
-
-static tly_status take_array(tly_import *import, const header *h, uint64_t data_start,
-                             tly_error *error) {
-    const tly_import_file *file = &import->files[0];
-    tly_import_entry entry = {.offset = data_start, .rank = h->rank, .fixed_name = 1};
+static tly_status take_array(tly_import *import, const header *h, uint64_t data_start, uint64_t len,
+                             const char *name, tly_import_member *member, tly_error *error) {
+    tly_import_entry entry = {
+        .offset = data_start, .rank = h->rank, .fixed_name = 1, .name = name, .member = member};
     int big_endian;
     const struct row *row = find_row(h, &big_endian);
     uint64_t count;
     uint64_t *shape;
-    tly_status status = find_name(import, &entry.name, error);
-    if (status != TLY_OK || row == NULL) {
-        return status != TLY_OK ? status : refuse_dtype(import, entry.name, h, error);
+    tly_status status;
+    if (row == NULL) {
+        return refuse_dtype(import, name, h, error);
     }
     status = tly_import_count(h->rank, h->shape, data_start, &count, error);
     if (status == TLY_OK) {
@@ -349,13 +334,17 @@ static tly_status take_array(tly_import *import, const header *h, uint64_t data_
     if (status != TLY_OK) {
         return status;
     }
-    if (entry.extent != file->len - data_start) {
-        int more = file->len - data_start > entry.extent;
+    if (entry.extent != len - data_start) {
+        int more = len - data_start > entry.extent;
         return tly_base_fail(
-            error, more ? TLY_MALFORMED : TLY_TRUNCATED,
-            more ? data_start + entry.extent : file->len, more ? "trailing-bytes" : "data-len",
+            error, more ? TLY_MALFORMED : TLY_TRUNCATED, more ? data_start + entry.extent : len,
+            more ? "trailing-bytes" : "data-len",
             "the array has %llu bytes by its shape, but %llu follow the header",
-            (unsigned long long)entry.extent, (unsigned long long)(file->len - data_start));
+            (unsigned long long)entry.extent, (unsigned long long)(len - data_start));
+    }
+    if (member != NULL) {
+        member->skip = data_start;
+        entry.offset = member->packed_at + (member->method == 0 ? data_start : 0);
     }
     shape = tly_arena_alloc(&import->arena, h->rank * sizeof *shape, sizeof *shape);
     if (shape == NULL) {
@@ -374,18 +363,18 @@ static tly_status take_array(tly_import *import, const header *h, uint64_t data_
 }
 
 /* Length of the dictionary: 2 bytes in version 1, 4 in versions 2 and 3. */
-static tly_status read_prefix(const tly_import *import, uint64_t *out_at, uint64_t *out_len,
-                              tly_error *error) {
-    const tly_import_file *file = &import->files[0];
+static tly_status read_prefix(const tly_import *import, tly_import_pull *pull, uint64_t file_len,
+                              uint64_t *out_at, uint64_t *out_len, tly_error *error) {
     uint8_t head[FIXED_LEN + 4] = {0};
     uint32_t len_len;
-    tly_status status = tly_import_file_read(file, 0, head, FIXED_LEN, error);
+    uint64_t limit = import->options.header_len;
+    tly_status status = tly_import_pull_read(pull, head, FIXED_LEN, error);
     if (status != TLY_OK) {
         return status;
     }
     if (memcmp(head, "\223NUMPY", 6) != 0) {
         return tly_base_fail(error, TLY_MALFORMED, 0, "npy-magic",
-                             "the file does not begin with the magic number of npy");
+                             "the array does not begin with the magic number of npy");
     }
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
         return tly_base_fail(error, TLY_UNSUPPORTED, 6, "npy-version",
@@ -393,52 +382,65 @@ static tly_status read_prefix(const tly_import *import, uint64_t *out_at, uint64
                              head[7]);
     }
     len_len = head[6] == 1 ? 2 : 4;
-    status = tly_import_file_read(file, FIXED_LEN, head + FIXED_LEN, len_len, error);
+    status = tly_import_pull_read(pull, head + FIXED_LEN, len_len, error);
     if (status != TLY_OK) {
         return status;
     }
+    limit = pull->member != NULL && limit > MEMBER_HEADER ? MEMBER_HEADER : limit;
     *out_at = FIXED_LEN + len_len;
     *out_len = tly_base_load_u32(head + FIXED_LEN); /* the bytes behind 2 are 0 */
-    if (*out_len > import->options.header_len) {
+    if (*out_len > limit) {
         return tly_base_fail(error, TLY_LIMIT, FIXED_LEN, "header-len",
                              "the header has %llu bytes, the limit is %llu",
-                             (unsigned long long)*out_len,
-                             (unsigned long long)import->options.header_len);
+                             (unsigned long long)*out_len, (unsigned long long)limit);
     }
-    if (*out_len > file->len - *out_at) {
+    if (*out_len > file_len - *out_at) {
         return tly_base_fail(error, TLY_TRUNCATED, FIXED_LEN, "header-len",
                              "the header has %llu bytes, but only %llu follow",
                              (unsigned long long)*out_len,
-                             (unsigned long long)(file->len - *out_at));
+                             (unsigned long long)(file_len - *out_at));
     }
     return TLY_OK;
 }
 
-tly_status tly_import_read_npy(tly_import *import, tly_error *error) {
+tly_status tly_import_npy_array(tly_import *import, tly_import_pull *pull, uint64_t len,
+                                const char *name, tly_import_member *member, tly_error *error) {
     reader r = {.import = import, .error = error};
     header h = {0};
-    uint64_t at = 0, len = 0;
+    uint64_t at = 0, text_len = 0;
     char *text;
-    tly_status status = read_prefix(import, &at, &len, error);
+    tly_status status = read_prefix(import, pull, len, &at, &text_len, error);
     if (status != TLY_OK) {
         return status;
     }
-    text = tly_base_alloc(import->context, (size_t)len + 1, 1);
+    text = tly_base_alloc(import->context, (size_t)text_len + 1, 1);
     if (text == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for the header");
     }
-    status = tly_import_file_read(&import->files[0], at, text, len, error);
+    status = tly_import_pull_read(pull, text, (size_t)text_len, error);
     if (status == TLY_OK) {
-        text[len] = '\0';
+        text[text_len] = '\0';
         r.base = r.at = text;
-        r.end = text + len;
+        r.end = text + text_len;
         r.origin = at;
         status = read_dictionary(&r, &h);
     }
     if (status == TLY_OK) {
-        status = take_array(import, &h, at + len, error);
+        status = take_array(import, &h, at + text_len, len, name, member, error);
     }
-    tly_base_free(import->context, text, (size_t)len + 1, 1);
+    tly_base_free(import->context, text, (size_t)text_len + 1, 1);
     return status;
+}
+
+tly_status tly_import_read_npy(tly_import *import, tly_error *error) {
+    tly_import_pull pull;
+    const char *name;
+    tly_status status = tly_import_stem(import, ".npy", &name, error);
+    if (status == TLY_OK) {
+        status = tly_import_pull_init(&pull, import->context, &import->files[0], NULL, 0, error);
+    }
+    return status == TLY_OK
+               ? tly_import_npy_array(import, &pull, import->files[0].len, name, NULL, error)
+               : status;
 }

@@ -4,8 +4,10 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "store/import/gguf_blocks.h"
 #include "store/import/importer.h"
 #include "store/import/onnx_values.h"
+#include "store/import/pull.h"
 
 #define CHUNK_LEN ((size_t)1 << 18) /* bytes; a multiple of every element and of 8 */
 
@@ -42,11 +44,10 @@ static size_t pack_bools(uint8_t *bytes, size_t len) {
     return len;
 }
 
-/* Reads the next `len` bytes of the file and makes them the tensor's; `*out_len` of them. */
-static tly_status decode_chunk(const tly_import_file *file, const tly_import_entry *entry,
-                               uint64_t at, uint8_t *chunk, size_t len, size_t *out_len,
-                               tly_error *error) {
-    tly_status status = tly_import_file_read(file, entry->offset + at, chunk, len, error);
+/* Pulls the next `len` bytes and makes them the tensor's; `*out_len` of them. */
+static tly_status decode_chunk(tly_import_pull *pull, const tly_import_entry *entry, uint64_t at,
+                               uint8_t *chunk, size_t len, size_t *out_len, tly_error *error) {
+    tly_status status = tly_import_pull_read(pull, chunk, len, error);
     *out_len = len;
     if (status != TLY_OK) {
         return status;
@@ -69,15 +70,51 @@ static tly_status decode_chunk(const tly_import_file *file, const tly_import_ent
     return TLY_OK;
 }
 
+/* The header in front of the elements of a member, stepped over. */
+static tly_status skip(tly_import_pull *pull, uint64_t len, uint8_t *chunk, size_t chunk_len,
+                       tly_error *error) {
+    tly_status status = TLY_OK;
+    while (len > 0 && status == TLY_OK) {
+        size_t piece = len < chunk_len ? (size_t)len : chunk_len;
+        status = tly_import_pull_read(pull, chunk, piece, error);
+        len -= piece;
+    }
+    return status;
+}
+
+/* Chunk by chunk out of the file or a member. */
+static tly_status give_chunks(const tly_import_entry *entry, tly_import_pull *pull, uint8_t *chunk,
+                              size_t chunk_len, tly_import_sink sink, void *user,
+                              tly_error *error) {
+    tly_status status =
+        entry->member != NULL ? skip(pull, entry->member->skip, chunk, chunk_len, error) : TLY_OK;
+    for (uint64_t at = 0; at < entry->extent && status == TLY_OK; at += chunk_len) {
+        size_t len = entry->extent - at < chunk_len ? (size_t)(entry->extent - at) : chunk_len;
+        size_t given;
+        status = decode_chunk(pull, entry, at, chunk, len, &given, error);
+        if (status == TLY_OK) {
+            status = sink(user, chunk, given, error);
+        }
+    }
+    return status == TLY_OK ? tly_import_pull_end(pull, error) : status;
+}
+
 /* All the bytes of an entry, whatever its coding. */
 static tly_status give(const tly_import *import, const tly_import_entry *entry,
                        tly_import_sink sink, void *user, tly_error *error) {
     const tly_import_file *file = &import->files[entry->file];
+    tly_import_pull pull;
     uint8_t *chunk;
     size_t chunk_len;
-    tly_status status = TLY_OK;
-    if (entry->coding == TLY_CODING_PLAIN && file->memory != NULL) {
+    tly_status status;
+    if (entry->coding == TLY_CODING_PLAIN && file->memory != NULL && entry->member == NULL) {
         return sink(user, file->memory + entry->offset, (size_t)entry->byte_len, error);
+    }
+    if (entry->coding == TLY_CODING_KEPT) {
+        return sink(user, entry->kept, (size_t)entry->byte_len, error);
+    }
+    if (entry->coding == TLY_CODING_BLOCKS) {
+        return tly_import_stream_blocks(import, entry, sink, user, error);
     }
     if (entry->coding == TLY_CODING_TYPED) {
         return tly_import_stream_values(import, entry, sink, user, error);
@@ -88,14 +125,12 @@ static tly_status give(const tly_import *import, const tly_import_entry *entry,
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
                              "no memory for a read buffer");
     }
-    for (uint64_t at = 0; at < entry->extent && status == TLY_OK; at += chunk_len) {
-        size_t len = entry->extent - at < chunk_len ? (size_t)(entry->extent - at) : chunk_len;
-        size_t given;
-        status = decode_chunk(file, entry, at, chunk, len, &given, error);
-        if (status == TLY_OK) {
-            status = sink(user, chunk, given, error);
-        }
+    status =
+        tly_import_pull_init(&pull, import->context, file, entry->member, entry->offset, error);
+    if (status == TLY_OK) {
+        status = give_chunks(entry, &pull, chunk, chunk_len, sink, user, error);
     }
+    tly_import_pull_cleanup(&pull);
     tly_base_free(import->context, chunk, chunk_len, 16);
     return status;
 }
@@ -169,7 +204,7 @@ tly_status tly_import_read(const tly_import *import, uint64_t index, void *buffe
                              "the buffer has %llu bytes, the tensor %llu", (unsigned long long)len,
                              (unsigned long long)entry->byte_len);
     }
-    if (entry->coding == TLY_CODING_PLAIN && entry->pad_mask == 0) {
+    if (entry->coding == TLY_CODING_PLAIN && entry->pad_mask == 0 && entry->member == NULL) {
         return tly_import_file_read(&import->files[entry->file], entry->offset, buffer, len, error);
     }
     status = tly_import_stream(import, index, copy_piece, &to, error);
@@ -193,6 +228,7 @@ tly_status tly_import_view(const tly_import *import, uint64_t index, const void 
     file = &import->files[entry->file];
     base = file->memory != NULL ? file->memory : file->map;
     if (entry->coding != TLY_CODING_PLAIN || entry->pad_mask != 0 ||
+        (entry->member != NULL && entry->member->method != 0) ||
         (base == NULL && entry->byte_len != 0)) {
         return tly_base_fail(error, TLY_UNSUPPORTED, entry->offset, "view",
                              "the file does not have these bytes as they are; read the tensor "

@@ -6,8 +6,6 @@
 #include "base/error.h"
 #include "store/import/importer.h"
 
-#define ALIGNMENT 64 /* bytes, in the descriptor: what the format asks for at least */
-
 typedef struct target {
     tly_store_writer *writer;
     const tly_import_save_options *options;
@@ -43,13 +41,9 @@ tly_status tly_import_append(const tly_import *import, tly_store_writer *writer,
     tly_status status = check_options(options, error);
     for (size_t i = 0; status == TLY_OK && i < import->num_entries; i++) {
         const tly_import_entry *entry = &import->entries[i];
-        tly_buffer_info buffer = {.byte_size = entry->byte_len, .alignment = ALIGNMENT};
-        tly_descriptor descriptor = {.dtype = entry->dtype,
-                                     .layout = entry->layout,
-                                     .num_buffers = 1,
-                                     .rank = entry->rank,
-                                     .shape = entry->shape,
-                                     .buffers = &buffer};
+        tly_buffer_info buffer;
+        tly_descriptor descriptor;
+        (void)tly_import_descriptor(import, i, &descriptor, &buffer);
         status = tly_store_writer_begin(writer, entry->name, entry->name_len, &descriptor, error);
         if (status == TLY_OK) {
             status = tly_import_stream(import, i, put_piece, &t, error);
