@@ -11,7 +11,7 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'import ls serve get multiply asm disasm ld isa doctor bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
@@ -22,6 +22,8 @@ _tilery() {
     serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-client-ca) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--max-connections) :; return ;;
+    serve:--uploads) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    serve:--upload-limit) :; return ;;
     serve:--pack-limit) :; return ;;
     serve:--cache) :; return ;;
     serve:--idle-timeout) :; return ;;
@@ -32,6 +34,8 @@ _tilery() {
     get:--m) :; return ;;
     get:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
     get:--save-profile) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    put:--as) :; return ;;
+    ping:-c|ping:--count) :; return ;;
     multiply:-k|multiply:--kernel) :; return ;;
     multiply:--m) :; return ;;
     multiply:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
@@ -59,8 +63,10 @@ _tilery() {
         case "$command" in
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --max-connections --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --max-connections --uploads --upload-limit --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
+        put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
+        ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         asm) COMPREPLY=($(compgen -W '-o --output -c --object --format --isa --address --entry --listing --werror --no-bundle-checks -h --help' -- "$word")) ;;
         disasm) COMPREPLY=($(compgen -W '--format --isa --address --source --json -h --help' -- "$word")) ;;
@@ -76,11 +82,12 @@ _tilery() {
     import) COMPREPLY=($(compgen -f -- "$word")) ;;
     ls) COMPREPLY=($(compgen -f -- "$word")) ;;
     serve) COMPREPLY=($(compgen -f -- "$word")) ;;
+    put) COMPREPLY=($(compgen -f -- "$word")) ;;
     asm) COMPREPLY=($(compgen -f -- "$word")) ;;
     disasm) COMPREPLY=($(compgen -f -- "$word")) ;;
     ld) COMPREPLY=($(compgen -f -- "$word")) ;;
     doctor) COMPREPLY=($(compgen -f -- "$word")) ;;
-    help) COMPREPLY=($(compgen -W 'import ls serve get multiply asm disasm ld isa doctor bench help' -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

@@ -107,6 +107,25 @@ typedef struct tly_fetched tly_fetched;
 TLY_API tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,
                                     tly_fetched **out_fetched, tly_error *error);
 
+typedef struct tly_put_request {
+    size_t size;                      /* sizeof(tly_put_request) */
+    const char *key;                  /* UTF-8, NUL-terminated */
+    const tly_descriptor *descriptor; /* buffers in CPU memory */
+    const void *const *buffers;       /* descriptor->num_buffers pointers, each to the byte_size
+                                         bytes of that buffer */
+    tly_fetch_progress_fn progress;   /* may be NULL */
+    void *progress_user;
+} tly_put_request;
+
+/* Puts one tensor: returns TLY_OK when the server has acknowledged it, and it will be there after a
+ * crash of the server (what a server of another make promises is its own affair). A tensor of that
+ * key that can be replaced is replaced at once and whole. The client can be used again after PEER
+ * (the server refused), and after what is wrong with the request itself: INVALID_ARGUMENT,
+ * MALFORMED, UNSUPPORTED, LIMIT, OUT_OF_MEMORY; not after IO, CLOSED, TIMEOUT, PROTOCOL and
+ * CANCELLED. */
+TLY_API tly_status tly_client_put(tly_client *client, const tly_put_request *request,
+                                  tly_error *error);
+
 /* Asks whether the server is there; `out_seconds` (may be NULL) gets the time the answer took. */
 TLY_API tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *error);
 

@@ -14,7 +14,8 @@
 TLY_BEGIN_DECLS
 
 /* The tensors that a server offers, by key. Filled first, then served: while a server runs on it
- * the catalogue must not change. Single-owner until then; reading is thread-safe. */
+ * nothing may be added but by its clients (tly_catalogue_open_uploads). Single-owner until then;
+ * reading is thread-safe. */
 typedef struct tly_catalogue tly_catalogue;
 
 TLY_API tly_status tly_catalogue_new(const tly_context *context, tly_catalogue **out_catalogue,
@@ -32,9 +33,20 @@ TLY_API tly_status tly_catalogue_add_tensor(tly_catalogue *catalogue, const char
                                             const tly_descriptor *descriptor, const void *data,
                                             uint64_t len, tly_error *error);
 
+/* Takes a folder for tensors that clients put: those that are in it are on offer, and a server for
+ * this catalogue accepts new ones and puts each in a container of its own there, whole and durable
+ * before it is acknowledged. A tensor of this folder can be replaced, those of add_file and
+ * add_tensor cannot. The folder must exist; one server at a time uses it. Errors: IO, EXISTS (in
+ * use, or one key in two files), those of opening a file. */
+TLY_API tly_status tly_catalogue_open_uploads(tly_catalogue *catalogue, const char *folder,
+                                              tly_error *error);
+
+/* Tensors on offer; those of uploads may become more while a server runs. Thread-safe. */
 TLY_API uint64_t tly_catalogue_num_tensors(const tly_catalogue *catalogue);
 
-/* Key of a tensor by its number, in the order of the keys; NULL past the end. */
+/* Key of a tensor of a file or of memory by its number, in the order of the keys; NULL past the
+ * end.
+ */
 TLY_API const char *tly_catalogue_key(const tly_catalogue *catalogue, uint64_t index);
 
 typedef struct tly_server_options {
@@ -52,6 +64,7 @@ typedef struct tly_server_options {
     const tly_tls_options *tls;   /* for tls: addresses; must live until the server is freed */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
+    uint64_t upload_limit; /* largest tensor that is accepted from a client, bytes: 16 GiB */
 } tly_server_options;
 
 /* A server: one event loop, packing on other threads. */
@@ -92,6 +105,7 @@ typedef struct tly_server_stats {
     uint64_t max_buffered_len; /* most bytes of packed data held at a time, all connections */
     uint64_t num_packings;     /* variants packed into the cache */
     uint64_t num_shared;       /* answers from a variant that another request had made */
+    uint64_t num_put;          /* tensors accepted from clients */
 } tly_server_stats;
 
 /* Counts since tly_server_new. Thread-safe. */

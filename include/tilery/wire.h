@@ -48,7 +48,8 @@ typedef enum tly_wire_code {
     TLY_WIRE_TOO_LARGE = 7,
     TLY_WIRE_SHARD_MISMATCH = 8,
     TLY_WIRE_SERVER_FAILED = 0xF0, /* ours: the server cannot go on with this tensor */
-    TLY_WIRE_BUSY = 0xF1           /* ours: a limit on connections, streams or time is reached */
+    TLY_WIRE_BUSY = 0xF1,          /* ours: a limit on connections, streams or time is reached */
+    TLY_WIRE_REFUSED = 0xF2 /* ours: the server does not do that, for this client or at all */
 } tly_wire_code;
 
 /* "INVALID_MESSAGE" and so on; "?" for a number that has no name. Static storage. Thread-safe. */

@@ -39,6 +39,9 @@ static tly_status fill_catalogue(const tly_cli *cli, tly_catalogue *catalogue, t
     for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
         status = tly_catalogue_add_file(catalogue, cli->args[i], error);
     }
+    if (status == TLY_OK && tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS)) {
+        status = tly_catalogue_open_uploads(catalogue, cli->values[TLY_CLI_SERVE_UPLOADS], error);
+    }
     return status;
 }
 
@@ -94,6 +97,7 @@ static void report(tly_cli *cli, const tly_server *server) {
         tly_json_u64(&json, "packed", stats.num_packed);
         tly_json_u64(&json, "packings", stats.num_packings);
         tly_json_u64(&json, "shared", stats.num_shared);
+        tly_json_u64(&json, "put", stats.num_put);
         tly_json_u64(&json, "failed", stats.num_failed);
         tly_json_u64(&json, "bytes", stats.sent_len);
         tly_json_u64(&json, "peak_buffered_bytes", stats.max_buffered_len);
@@ -121,6 +125,7 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     options.size = sizeof options;
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
+    options.upload_limit = tly_cli_number(cli, TLY_CLI_SERVE_UPLOAD_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
     tls.certificate = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CERT, NULL);
@@ -155,6 +160,10 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
                              "--listen ADDRESS says where to take connections, and is missing");
+    }
+    if (cli->num_args == 0 && !tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS)) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-arguments",
+                             "there is nothing to serve: name a container, or --uploads FOLDER");
     }
     status = tly_cli_context(cli, &context, error);
     if (status != TLY_OK) {

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "serve/uploads.h"
 
 /* One request being decided. */
 typedef struct decision {
@@ -439,7 +440,7 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
                              "this server places tensors on device 0 (CPU) only, not on %u",
                              request->preferred_device);
     }
-    entry = tly_catalogue_find(catalogue, request->key, request->key_len);
+    entry = tly_catalogue_find(catalogue, request->key, request->key_len, &answer->hold);
     if (entry == NULL) {
         char shown[160];
         *out_code = TLY_WIRE_UNKNOWN_TENSOR;
@@ -464,6 +465,8 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
 }
 
 void tly_answer_cleanup(tly_answer *answer) {
+    tly_upload_drop(answer->hold);
+    answer->hold = NULL;
     tly_pack_plan_free(answer->plan);
     tly_base_free(answer->context, answer->descriptor, answer->descriptor_len, 1);
     tly_base_free(answer->context, answer->parts, answer->num_parts * sizeof *answer->parts,

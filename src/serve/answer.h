@@ -33,7 +33,8 @@ typedef struct tly_answer {
     const uint8_t *src;         /* plan: element whose index is all zero */
     tly_catalogue_bytes *parts; /* native: the buffers */
     uint32_t num_parts;
-    const tly_store *store; /* bytes come from this file; NULL: from memory */
+    const tly_store *store;  /* bytes come from this file; NULL: from memory */
+    struct tly_upload *hold; /* keeps the file open, if it may be replaced; NULL otherwise */
     tly_catalogue_source source;
     uint32_t variant_len; /* 0: nothing is packed, or the source cannot be told */
     uint8_t variant[TLY_ANSWER_VARIANT_LEN];

@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "serve/uploads.h"
 #include "store/store.h"
 
 struct tly_catalogue {
@@ -18,6 +19,7 @@ struct tly_catalogue {
     size_t num_entries;
     size_t capacity;
     struct open_store *stores;
+    tly_uploads *uploads; /* NULL: none are taken */
 };
 
 struct open_store {
@@ -42,6 +44,7 @@ void tly_catalogue_free(tly_catalogue *catalogue) {
     if (catalogue == NULL) {
         return;
     }
+    tly_uploads_free(catalogue->uploads);
     for (struct open_store *s = catalogue->stores; s != NULL; s = s->next) {
         tly_store_free(s->store);
     }
@@ -164,6 +167,26 @@ tly_status tly_catalogue_add_file(tly_catalogue *catalogue, const char *path, tl
     return TLY_OK;
 }
 
+/* Among the tensors of files and of memory. */
+static const tly_catalogue_entry *find_fixed(const tly_catalogue *catalogue, const char *key,
+                                             size_t key_len) {
+    size_t low = 0, high = catalogue->num_entries;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const tly_catalogue_entry *e = &catalogue->entries[middle];
+        int order = compare_keys(key, key_len, e->key, e->key_len);
+        if (order == 0) {
+            return e;
+        }
+        if (order < 0) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return NULL;
+}
+
 tly_status tly_catalogue_add_tensor(tly_catalogue *catalogue, const char *key,
                                     const tly_descriptor *descriptor, const void *data,
                                     uint64_t len, tly_error *error) {
@@ -185,7 +208,7 @@ tly_status tly_catalogue_add_tensor(tly_catalogue *catalogue, const char *key,
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "key",
                              "a key is UTF-8 and not empty");
     }
-    if (tly_catalogue_find(catalogue, key, key_len) != NULL) {
+    if (find_fixed(catalogue, key, key_len) != NULL) {
         char shown[160];
         return tly_base_fail(error, TLY_EXISTS, TLY_NO_OFFSET, "key-taken",
                              "there is a tensor called \"%s\" already",
@@ -218,7 +241,8 @@ tly_status tly_catalogue_add_tensor(tly_catalogue *catalogue, const char *key,
 }
 
 uint64_t tly_catalogue_num_tensors(const tly_catalogue *catalogue) {
-    return catalogue->num_entries;
+    return catalogue->num_entries +
+           (catalogue->uploads != NULL ? tly_uploads_num(catalogue->uploads) : 0);
 }
 
 const char *tly_catalogue_key(const tly_catalogue *catalogue, uint64_t index) {
@@ -226,22 +250,31 @@ const char *tly_catalogue_key(const tly_catalogue *catalogue, uint64_t index) {
 }
 
 const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, const char *key,
-                                              size_t key_len) {
-    size_t low = 0, high = catalogue->num_entries;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const tly_catalogue_entry *e = &catalogue->entries[middle];
-        int order = compare_keys(key, key_len, e->key, e->key_len);
-        if (order == 0) {
-            return e;
-        }
-        if (order < 0) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
+                                              size_t key_len, struct tly_upload **out_hold) {
+    const tly_catalogue_entry *entry = find_fixed(catalogue, key, key_len);
+    *out_hold = NULL;
+    if (entry != NULL || catalogue->uploads == NULL) {
+        return entry;
     }
-    return NULL;
+    *out_hold = tly_uploads_find(catalogue->uploads, key, key_len);
+    return *out_hold != NULL ? &(*out_hold)->entry : NULL;
+}
+
+int tly_catalogue_is_fixed(const tly_catalogue *catalogue, const char *key, size_t key_len) {
+    return find_fixed(catalogue, key, key_len) != NULL;
+}
+
+tly_uploads *tly_catalogue_uploads(const tly_catalogue *catalogue) {
+    return catalogue->uploads;
+}
+
+tly_status tly_catalogue_open_uploads(tly_catalogue *catalogue, const char *folder,
+                                      tly_error *error) {
+    if (catalogue->uploads != NULL) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "uploads-twice",
+                             "a catalogue has one folder for what is put");
+    }
+    return tly_uploads_open(catalogue->context, folder, &catalogue->uploads, error);
 }
 
 tly_status tly_catalogue_describe(const tly_catalogue_entry *entry, void *work, size_t work_len,
@@ -295,5 +328,6 @@ int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalog
 }
 
 uint64_t tly_catalogue_generation(const tly_catalogue *catalogue) {
-    return catalogue->num_entries;
+    return catalogue->num_entries +
+           (catalogue->uploads != NULL ? tly_uploads_generation(catalogue->uploads) : 0);
 }

@@ -29,9 +29,20 @@ int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalog
 /* Grows with every tensor that is added: what was found before may look different now. */
 uint64_t tly_catalogue_generation(const tly_catalogue *catalogue);
 
-/* Keys are compared byte by byte and never become file names. NULL if there is none. */
+typedef struct tly_uploads tly_uploads;
+struct tly_upload;
+
+/* What has been put, or NULL where nothing can be. */
+tly_uploads *tly_catalogue_uploads(const tly_catalogue *catalogue);
+
+/* Is this the key of a tensor that stays as it is: of a file, or in memory? Thread-safe. */
+int tly_catalogue_is_fixed(const tly_catalogue *catalogue, const char *key, size_t key_len);
+
+/* Keys are compared byte by byte and never become file names. NULL if there is none. The entry
+ * lives as long as the catalogue, or, if `out_hold` is set, as long as that reference
+ * (serve/uploads.h): what has been put may be replaced. Thread-safe. */
 const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, const char *key,
-                                              size_t key_len);
+                                              size_t key_len, struct tly_upload **out_hold);
 
 /* Work memory for tly_catalogue_describe. */
 #define TLY_CATALOGUE_WORK_LEN TLY_STORE_WORK_LEN

@@ -148,6 +148,15 @@ static void on_event(serve_conn *c, const tly_wire_event *event) {
     case TLY_WIRE_EVENT_REQUEST:
         tly_serve_request(c, event->stream, &event->request);
         break;
+    case TLY_WIRE_EVENT_PUT:
+        tly_serve_put(c, event->stream, &event->put);
+        break;
+    case TLY_WIRE_EVENT_DATA:
+        tly_serve_upload_data(c, event->stream, event->offset + event->len);
+        break;
+    case TLY_WIRE_EVENT_END:
+        tly_serve_upload_ended(c, event->stream);
+        break;
     case TLY_WIRE_EVENT_ERROR: {
         char text[160];
         tly_serve_stream_closed(c, event->stream);
@@ -188,6 +197,7 @@ static void read_some(serve_conn *c) {
             take_events(c);
         } else if (result == TLY_NET_EOF) {
             c->peer_eof = 1;
+            tly_serve_uploads_cut(c);
             return;
         } else if (result == TLY_NET_AGAIN || result == TLY_NET_IDLE) {
             return;
@@ -291,6 +301,9 @@ void tly_serve_conn_run(serve_conn *c) {
     }
     for (serve_stream *s = c->streams; s != NULL; s = s->next) {
         tly_serve_stream_pump(s);
+    }
+    if (c->state == CONN_OPEN) {
+        take_events(c); /* an upload that got room may have bytes waiting */
     }
     more = write_some(c);
     if (c->state == CONN_DEAD) {

@@ -33,6 +33,9 @@ static void fill_defaults(tly_server_options *o) {
     if (o->transcode_limit == 0) {
         o->transcode_limit = UINT64_C(4) << 30;
     }
+    if (o->upload_limit == 0) {
+        o->upload_limit = UINT64_C(16) << 30;
+    }
 }
 
 /* ---- listening ---- */
@@ -239,6 +242,7 @@ void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats)
     out_stats->max_buffered_len = atomic_load(&server->max_buffered);
     out_stats->num_packings = atomic_load(&server->packings);
     out_stats->num_shared = atomic_load(&server->shared);
+    out_stats->num_put = atomic_load(&server->put);
 }
 
 void tly_server_free(tly_server *server) {

@@ -12,6 +12,7 @@
 #include "net/channel.h"
 #include "net/socket.h"
 #include "serve/memo.h"
+#include "serve/uploads.h"
 #include "serve/variant.h"
 
 #define MAX_LISTENERS 8
@@ -55,7 +56,7 @@ struct tly_server {
     tly_net_tls_library tls; /* read with the first tls: address */
     tly_memo memo;
     tly_variants variants;
-    atomic_ullong packings, shared;
+    atomic_ullong packings, shared, put;
     atomic_ullong accepted, refused, requests, served, packed, failed, sent_len, max_buffered;
 };
 
@@ -85,11 +86,25 @@ typedef struct serve_job {
     int truncated; /* the file was cut short */
 } serve_job;
 
+/* A tensor that a client puts. */
+typedef struct serve_upload {
+    tly_uploads_writer writer;
+    serve_chunk *pieces[2]; /* one fills while the other is written */
+    uint64_t total;         /* bytes of data */
+    uint64_t placed;        /* bytes that have, or have had, a place */
+    uint64_t piece_len;     /* of the piece that fills */
+    uint64_t writing_len;
+    int filling, writing; /* indexes of pieces */
+    int full;             /* the piece that filled is to be written */
+    int ended, committing;
+} serve_upload;
+
 struct serve_stream {
     serve_stream *next;
     serve_conn *conn;
     uint32_t id;
     int closed;           /* nothing more is sent */
+    serve_upload *upload; /* NULL: a request */
     serve_answer *answer; /* decided, or being decided */
     variant_reader reader;
     /* bytes that are there: where we are in them */
@@ -160,6 +175,14 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id);
 void tly_serve_sweep(serve_conn *c);
 void tly_serve_free_streams(serve_conn *c);
 int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
+
+/* upload.c */
+void tly_serve_put(serve_conn *c, uint32_t id, const tly_wire_put *put);
+void tly_serve_upload_data(serve_conn *c, uint32_t id, uint64_t received);
+void tly_serve_upload_ended(serve_conn *c, uint32_t id);
+void tly_serve_upload_pump(serve_stream *s);
+void tly_serve_uploads_cut(serve_conn *c);
+void tly_serve_free_upload(serve_stream *s);
 
 /* chunk.c */
 serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len);

@@ -23,6 +23,7 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id) {
 static void free_stream(serve_stream *s) {
     tly_variant_close(&s->reader);
     tly_memo_drop(s->answer);
+    tly_serve_free_upload(s);
     tly_base_free(s->conn->server->context, s, sizeof *s, _Alignof(serve_stream));
 }
 
@@ -42,13 +43,13 @@ void tly_serve_sweep(serve_conn *c) {
 
 /* The connection is gone; no job runs any more. */
 void tly_serve_free_streams(serve_conn *c) {
-    while (c->chunks != NULL) {
-        tly_serve_give_chunk(c, c->chunks);
-    }
     while (c->streams != NULL) {
         serve_stream *s = c->streams;
         c->streams = s->next;
         free_stream(s);
+    }
+    while (c->chunks != NULL) {
+        tly_serve_give_chunk(c, c->chunks);
     }
 }
 
@@ -298,6 +299,10 @@ static void pump_packed(serve_stream *s) {
 }
 
 void tly_serve_stream_pump(serve_stream *s) {
+    if (s->upload != NULL) {
+        tly_serve_upload_pump(s);
+        return;
+    }
     if (s->closed || !s->answered) {
         return;
     }

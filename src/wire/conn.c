@@ -38,6 +38,8 @@ const char *tly_wire_code_name(uint32_t code) {
         return "SERVER_FAILED";
     case TLY_WIRE_BUSY:
         return "BUSY";
+    case TLY_WIRE_REFUSED:
+        return "REFUSED";
     default:
         return "?";
     }

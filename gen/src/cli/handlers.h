@@ -4,6 +4,8 @@ tly_status tly_cli_run_import(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_get(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_put(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_ping(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_multiply(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_asm(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_disasm(tly_cli *cli, tly_error *error);

@@ -22,12 +22,14 @@ enum {
     TLY_CLI_SERVE_TLS_KEY = 2,
     TLY_CLI_SERVE_TLS_CLIENT_CA = 3,
     TLY_CLI_SERVE_MAX_CONNECTIONS = 4,
-    TLY_CLI_SERVE_PACK_LIMIT = 5,
-    TLY_CLI_SERVE_CACHE = 6,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 7,
-    TLY_CLI_SERVE_LOG = 8,
-    TLY_CLI_SERVE_JSON = 9,
-    TLY_CLI_SERVE_HELP = 10,
+    TLY_CLI_SERVE_UPLOADS = 5,
+    TLY_CLI_SERVE_UPLOAD_LIMIT = 6,
+    TLY_CLI_SERVE_PACK_LIMIT = 7,
+    TLY_CLI_SERVE_CACHE = 8,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 9,
+    TLY_CLI_SERVE_LOG = 10,
+    TLY_CLI_SERVE_JSON = 11,
+    TLY_CLI_SERVE_HELP = 12,
 };
 
 enum {
@@ -41,6 +43,18 @@ enum {
     TLY_CLI_GET_LIST_LAYOUTS = 7,
     TLY_CLI_GET_JSON = 8,
     TLY_CLI_GET_HELP = 9,
+};
+
+enum {
+    TLY_CLI_PUT_AS = 0,
+    TLY_CLI_PUT_JSON = 1,
+    TLY_CLI_PUT_HELP = 2,
+};
+
+enum {
+    TLY_CLI_PING_COUNT = 0,
+    TLY_CLI_PING_JSON = 1,
+    TLY_CLI_PING_HELP = 2,
 };
 
 enum {
@@ -138,6 +152,8 @@ static const tly_cli_option serve_options[] = {
     {"tls-key", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-client-ca", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
+    {"uploads", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"upload-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
@@ -157,6 +173,18 @@ static const tly_cli_option get_options[] = {
     {"raw", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"save-profile", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"list-layouts", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option put_options[] = {
+    {"as", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option ping_options[] = {
+    {"count", 'c', TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1000000), NULL},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -289,12 +317,16 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 11, 1, 1000, "tilery serve [OPTION]... FILE... --listen ADDRESS",
-    "Usage: tilery serve [OPTION]... FILE... --listen ADDRESS\n"
+    {"serve", tly_cli_run_serve, serve_options, 13, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
     "(SIGINT, SIGTERM). A client says which layouts it can use; a packed one is made\n"
     "on the fly. When connections are taken, a line on standard output says so.\n"
+    "\n"
+    "With --uploads, clients may also put tensors (tilery put); each goes into a\n"
+    "container of its own in that folder, durable before it is acknowledged, and is\n"
+    "there again when the server is started anew.\n"
     "\n"
     "There is no access control yet: a Unix socket is open to its owner only, and\n"
     "TCP is refused for anything but a loopback address.\n"
@@ -309,6 +341,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --tls-client-ca FILE  only clients with a certificate of these\n"
     "                            authorities are let in, PEM\n"
     "      --max-connections N   turn away clients beyond that many (default: 64)\n"
+    "      --uploads FOLDER      take tensors from clients and keep them in FOLDER,\n"
+    "                            which must exist; without it none are taken\n"
+    "      --upload-limit BYTES  largest tensor that is taken (default: 17179869184)\n"
     "      --pack-limit BYTES    largest tensor that is packed; a larger one is\n"
     "                            served as it is kept (default: 4294967296)\n"
     "      --cache BYTES         memory for packed variants, so that each is packed\n"
@@ -365,6 +400,37 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  A matrix stored N x K, in the panels of oneDNN's AVX-512 kernels:\n"
     "    tilery get unix:/tmp/tilery.sock w -l ba16a64b --stored nk -o w.hrry\n"},
+    {"put", tly_cli_run_put, put_options, 3, 2, 10000, "tilery put [OPTION]... ADDRESS FILE [KEY...]",
+    "Usage: tilery put [OPTION]... ADDRESS FILE [KEY...]\n"
+    "\n"
+    "Puts the tensors KEY of the container FILE, or all of them, on the server at\n"
+    "ADDRESS, under their names. The server must take tensors (tilery serve\n"
+    "--uploads). A tensor of the same key that was put before is replaced, all at\n"
+    "once. The command ends when the server has acknowledged every tensor; from then\n"
+    "on they survive a crash of the server.\n"
+    "\n"
+    "Options:\n"
+    "      --as NAME  the key on the server, where one tensor is put\n"
+    "      --json     print one JSON object instead of a line\n"
+    "  -h, --help     print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Put one tensor under another name:\n"
+    "    tilery put unix:/tmp/tilery.sock model.hrry layer0.weight --as draft.weight\n"},
+    {"ping", tly_cli_run_ping, ping_options, 3, 1, 1, "tilery ping [OPTION]... ADDRESS",
+    "Usage: tilery ping [OPTION]... ADDRESS\n"
+    "\n"
+    "Connects, says hello, and measures how long the server takes to answer.\n"
+    "\n"
+    "Options:\n"
+    "  -c, --count N  ask that many times on one connection, and show the median\n"
+    "                 (default: 1)\n"
+    "      --json     print one JSON object instead of a line\n"
+    "  -h, --help     print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Ask a hundred times:\n"
+    "    tilery ping unix:/tmp/tilery.sock --count 100\n"},
     {"multiply", tly_cli_run_multiply, multiply_options, 10, 0, 2, "tilery multiply [OPTION]... ADDRESS KEY",
     "Usage: tilery multiply [OPTION]... ADDRESS KEY\n"
     "\n"
@@ -555,6 +621,8 @@ const char tly_cli_help[] =
     "  ls        list the tensors of a file\n"
     "  serve     hand out tensors of containers, packed on the fly\n"
     "  get       fetch a tensor in the layout that is wanted\n"
+    "  put       put tensors of a container on a server\n"
+    "  ping      ask whether a server is there\n"
     "  multiply  try a kernel on a served matrix\n"
     "  asm       assemble a PTO program\n"
     "  disasm    print a PTO program as text\n"
