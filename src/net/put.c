@@ -14,7 +14,8 @@
 static tly_status look(tly_client *client, tly_wire_event *out_event, tly_error *error) {
     struct pollfd p = {client->channel.fd, POLLIN, 0};
     tly_wire_next(client->wire, out_event);
-    if (out_event->kind != TLY_WIRE_EVENT_NONE || poll(&p, 1, 0) <= 0) {
+    if (out_event->kind != TLY_WIRE_EVENT_NONE ||
+        (!tly_net_has_pending(&client->channel) && poll(&p, 1, 0) <= 0)) {
         return TLY_OK;
     }
     return tly_client_event(client, out_event, error);
