@@ -14,6 +14,10 @@ import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+from tlygen import pto_faults  # noqa: E402
+from tlygen.common import TableError  # noqa: E402
 
 
 def generate(root, *options):
@@ -27,6 +31,9 @@ class Generate(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="tilery-generate-"))
         self.addCleanup(shutil.rmtree, self.root)
         shutil.copytree(ROOT / "tables", self.root / "tables")
+        shutil.copytree(ROOT / "src/pto", self.root / "src/pto",
+                        ignore=lambda _, names: [n for n in names if not n.endswith(".def")])
+        shutil.copytree(ROOT / "tests/pto/rules", self.root / "tests/pto/rules")
 
     def files(self):
         base = self.root / "gen"
@@ -39,16 +46,26 @@ class Generate(unittest.TestCase):
         checked_in = {str(p.relative_to(ROOT / "gen")): p.read_text()
                       for p in (ROOT / "gen").rglob("*") if p.is_file()}
         self.assertEqual(made, checked_in)
+        faults = "docs/isa/faults.md"
+        self.assertEqual((self.root / faults).read_text(), (ROOT / faults).read_text())
         self.assertEqual(generate(self.root, "--check"), (0, ""))
+
+    def test_a_rule_that_cannot_be_read_is_refused(self):
+        rules = self.root / "src/pto/rules_block.def"
+        rules.write_text(rules.read_text() + "TLY_PTO_RULE(ODD, odd, 1)\n")
+        with self.assertRaisesRegex(TableError, "rules_block.def: a row is not"):
+            pto_faults.documents(self.root)
 
     def test_stale_missing_and_superfluous_are_found(self):
         generate(self.root)
         path = sorted((self.root / "gen").rglob("*.h"))[0]
         whole = path.read_text()
         path.write_text(whole + " ")
+        (self.root / "docs/isa/faults.md").write_text("")
         code, text = generate(self.root, "--check")
         self.assertEqual(code, 1)
         self.assertIn("is not what tables/ says", text)
+        self.assertIn("docs/isa/faults.md is not what its sources say", text)
         path.unlink()
         self.assertEqual(generate(self.root, "--check")[0], 1)
         path.write_text(whole)
