@@ -11,7 +11,7 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor run check bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
@@ -56,6 +56,22 @@ _tilery() {
     ld:--entry) :; return ;;
     doctor:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
     doctor:--format) COMPREPLY=($(compgen -W 'auto elf flat hex' -- "$word")); return ;;
+    run:--memory) :; return ;;
+    run:--entry) :; return ;;
+    run:--stop-pc) :; return ;;
+    run:--max-steps) :; return ;;
+    run:--stack-top) :; return ;;
+    run:--arg) :; return ;;
+    run:--result) :; return ;;
+    run:--golden) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    run:--trace) COMPREPLY=($(compgen -W 'text jsonl' -- "$word")); return ;;
+    run:--state) COMPREPLY=($(compgen -W 'json' -- "$word")); return ;;
+    run:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
+    run:--format) COMPREPLY=($(compgen -W 'auto asm elf flat hex' -- "$word")); return ;;
+    run:--address) :; return ;;
+    check:--only) :; return ;;
+    check:--jobs) :; return ;;
+    check:--show) :; return ;;
     bench:--filter) :; return ;;
     bench:--runs) :; return ;;
     esac
@@ -73,6 +89,8 @@ _tilery() {
         ld) COMPREPLY=($(compgen -W '-o --output --format --address --entry --ignore-identity -h --help' -- "$word")) ;;
         isa) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         doctor) COMPREPLY=($(compgen -W '--isa --format --json -h --help' -- "$word")) ;;
+        run) COMPREPLY=($(compgen -W '--memory --entry --stop-pc --max-steps --stack-top --arg --result --golden --trace --stats --state --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
+        check) COMPREPLY=($(compgen -W '--only --jobs --show -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac
@@ -87,7 +105,9 @@ _tilery() {
     disasm) COMPREPLY=($(compgen -f -- "$word")) ;;
     ld) COMPREPLY=($(compgen -f -- "$word")) ;;
     doctor) COMPREPLY=($(compgen -f -- "$word")) ;;
-    help) COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor bench help' -- "$word")) ;;
+    run) COMPREPLY=($(compgen -f -- "$word")) ;;
+    check) COMPREPLY=($(compgen -f -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls serve get put ping multiply asm disasm ld isa doctor run check bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

@@ -13,6 +13,7 @@
 #include <tilery/net.h>
 #include <tilery/pack.h>
 #include <tilery/panel.h>
+#include <tilery/pto.h>
 #include <tilery/serve.h>
 #include <tilery/status.h>
 #include <tilery/store.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame of the command: what tables/options.toml becomes, and what a command's handler gets.
+/* The frame of the command: what tables/options.toml and tables/commands/ become, and what a
+ * command's handler gets.
  *
- * A command is a table in options.toml and a function tly_cli_run_<name>. The frame has checked
+ * A command is a file in tables/commands/ and a function tly_cli_run_<name>. The frame has checked
  * options and number of arguments before it calls the function, and turns what the function returns
  * into a message on standard error and an exit code. */
 #ifndef TLY_CLI_CLI_H

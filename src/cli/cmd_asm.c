@@ -6,34 +6,12 @@
 #include "asm/object.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/diagnose.h"
 #include "cli/handlers.h"
 #include "cli/options_table.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/text.h"
-
-/* As compilers show it: place, kind, message, the line, and a mark below the column. */
-static void show(void *user, const tly_asm_diagnostic *d) {
-    char file[300], text[400];
-    uint32_t *shown = user;
-    (*shown)++;
-    fprintf(stderr, "%s:%u:", tly_text_safe(file, sizeof file, d->file, strlen(d->file)), d->line);
-    if (d->column != 0) {
-        fprintf(stderr, "%u:", d->column);
-    }
-    fprintf(stderr, " %s: %s [%s]\n", d->severity == TLY_ASM_ERROR ? "error" : "warning",
-            d->message, d->rule);
-    if (d->text_len != 0) {
-        fprintf(stderr, "    %s\n", tly_text_safe(text, sizeof text, d->text, d->text_len));
-        if (d->column != 0 && d->column < 200) {
-            fprintf(stderr, "    ");
-            for (uint32_t i = 1; i < d->column; i++) {
-                fputc(i <= d->text_len && d->text[i - 1] == '\t' ? '?' : ' ', stderr);
-            }
-            fprintf(stderr, "^\n");
-        }
-    }
-}
 
 /* Listing: offset, bytes, line number, text. */
 static void list(void *user, const char *section, uint64_t offset, const uint8_t *bytes,
@@ -128,7 +106,7 @@ tly_status tly_cli_run_asm(tly_cli *cli, tly_error *error) {
         .warnings_as_errors = (uint32_t)tly_cli_given(cli, TLY_CLI_ASM_WERROR),
         .no_bundle_checks = (uint32_t)tly_cli_given(cli, TLY_CLI_ASM_NO_BUNDLE_CHECKS),
         .has_text_address = !object_only,
-        .diagnostic = show,
+        .diagnostic = tly_cli_show_diagnostic,
         .diagnostic_user = &num_shown,
     };
     tly_asm_link_options link = {.size = sizeof link,

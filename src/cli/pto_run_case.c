@@ -33,16 +33,6 @@ __attribute__((format(printf, 2, 3))) static bool differ(running *r, const char 
     return false;
 }
 
-static const char *fault_name(uint32_t fault) {
-    static const char NONE[] = "?";
-    tly_pto_place place;
-    const char *name = NULL;
-    if (tly_pto_place_find(NULL, "last_fault", strlen("last_fault"), &place)) {
-        name = tly_pto_field_value_name(place.field, fault);
-    }
-    return name != NULL ? name : NONE;
-}
-
 /* Names of enumerators without what stands before their first '_'. */
 static const char *bare(const char *name) {
     const char *low = name != NULL ? strchr(name, '_') : NULL;
@@ -61,11 +51,11 @@ static bool check_step(running *r, size_t number) {
     const char *fault = bare(json_string_value(json_array_get(r->step, 1)));
     uint64_t address = hex_of(json_array_get(r->step, 2));
     uint64_t tpc = hex_of(json_array_get(r->step, 3));
-    if (executed != r->executed || strcmp(fault, fault_name(core->last_fault)) != 0) {
+    if (executed != r->executed || strcmp(fault, tly_pto_fault_name(core->last_fault)) != 0) {
         tly_pto_reason_text(&r->machine->reason, reason, sizeof reason);
         return differ(r, "word %zu: expected %s %s, got %s %s [%s] %s", number,
                       executed ? "executed" : "rejected", fault,
-                      r->executed ? "executed" : "rejected", fault_name(core->last_fault),
+                      r->executed ? "executed" : "rejected", tly_pto_fault_name(core->last_fault),
                       tly_pto_rule_name(r->machine->reason.rule), reason);
     }
     if (address != core->fault_address) {
@@ -80,12 +70,12 @@ static bool check_step(running *r, size_t number) {
 }
 
 /* One token of a trace: "[+][!]PC[:Fault]". */
-static bool observe(void *user, tly_pto_machine *m, const tly_pto_step *step) {
+static int observe(void *user, tly_pto_machine *m, const tly_pto_step *step) {
     running *r = user;
     char token[64];
     snprintf(token, sizeof token, "%s%s%" PRIx64 "%s%s", step->entered_body ? "+" : "",
              step->executed ? "" : "!", step->pc, m->core.last_fault != 0 ? ":" : "",
-             m->core.last_fault != 0 ? fault_name(m->core.last_fault) : "");
+             m->core.last_fault != 0 ? tly_pto_fault_name(m->core.last_fault) : "");
     size_t len = strcspn(r->trace, " ");
     if (len != strlen(token) || memcmp(r->trace, token, len) != 0) {
         char reason[160];
@@ -265,21 +255,20 @@ static bool run_hook(running *r, const char *name, const json_t *list, size_t nu
     for (size_t i = 0; i < json_array_size(list) && i < MAX_ARGS; i++) {
         args[i] = hex_of(json_array_get(list, i));
     }
-    r->executed = true;
     if (strcmp(name, "run") == 0) {
         return run_program(r, list);
     }
     if (strcmp(name, "enter_body") == 0 || strcmp(name, "irq") == 0) {
         if (name[0] == 'e') {
-            tly_pto_enter_body(m);
+            r->executed = tly_pto_enter_body(m);
         } else {
             tly_pto_raise_interrupt(m, (uint32_t)args[0], (uint32_t)args[1]);
         }
         const char *fault = bare(json_string_value(json_array_get(r->step, 2)));
         const char *tpc = json_string_value(json_array_get(r->step, 3));
-        if (strcmp(fault, fault_name(m->core.last_fault)) != 0) {
+        if (strcmp(fault, tly_pto_fault_name(m->core.last_fault)) != 0) {
             return differ(r, "word %zu (%s): expected %s, got %s", number, name, fault,
-                          fault_name(m->core.last_fault));
+                          tly_pto_fault_name(m->core.last_fault));
         }
         if (tpc != NULL && strtoull(tpc, NULL, 10) != m->core.context.tpc) {
             return differ(r, "word %zu (%s): TPC: expected %s, got %" PRIu64, number, name, tpc,

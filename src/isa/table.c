@@ -19,6 +19,11 @@ uint32_t tly_isa_num_forms(void) {
     return TLY_NUM_FORMS;
 }
 
+const char *tly_isa_group_name(uint32_t group) {
+    return group < sizeof(tly_isa_groups) / sizeof(tly_isa_groups[0]) ? tly_isa_groups[group]
+                                                                      : NULL;
+}
+
 const char *tly_isa_mnemonic_of(uint32_t form) {
     return form < TLY_NUM_FORMS ? tly_isa_mnemonics[tly_isa_forms[form].mnemonic] : NULL;
 }

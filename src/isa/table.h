@@ -136,6 +136,8 @@ typedef struct tly_isa_identity {
 /* Rows by number; NULL outside the table. */
 const tly_isa_form_row *tly_isa_form_at(uint32_t form);
 const char *tly_isa_mnemonic_of(uint32_t form);
+/* Name of a group by its number in a row; NULL beyond the last one. */
+const char *tly_isa_group_name(uint32_t group);
 const tly_isa_field_row *tly_isa_field_at(const tly_isa_form_row *form, uint32_t index);
 const char *tly_isa_field_name(const tly_isa_form_row *form, uint32_t index);
 /* `num_rules` rules of a form. */

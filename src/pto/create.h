@@ -9,6 +9,7 @@ typedef struct tly_pto_config {
     uint64_t app_limit;  /* bytes of memory that rings 2 to 15 see */
     uint32_t num_queues; /* slots of general queues */
     tly_isa_release release;
+    const struct tly_pto_profile *profile; /* NULL: pto-v0 */
 } tly_pto_config;
 
 /* A machine in its reset state. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. Single owner. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pto/events.h"
 
+#include "pto/memory.h"
+
 #include "pto/profile/format.h"
 
 enum { INITIAL, LOAD, STORE, ATOMIC, FENCE };
@@ -85,6 +87,9 @@ static void resolve_read(tly_pto_machine *m) {
 
 void tly_pto_record_load(tly_pto_machine *m, uint64_t address, uint32_t size, uint64_t value,
                          tly_pto_order order) {
+    if (m->watch_memory != NULL) {
+        tly_pto_note_access(m, address, size, false);
+    }
     if (m->capture_enabled) {
         tly_pto_event event = {.kind = LOAD,
                                .agent = m->core.current_pe,
@@ -115,6 +120,9 @@ void tly_pto_record_store(tly_pto_machine *m, uint64_t address, uint32_t size, u
 
 void tly_pto_record_atomic(tly_pto_machine *m, uint64_t address, uint32_t size, uint64_t read_value,
                            uint64_t write_value, bool write_performed, tly_pto_order order) {
+    if (m->watch_memory != NULL) {
+        tly_pto_note_access(m, address, size, false);
+    }
     if (m->capture_enabled) {
         tly_pto_event event = {.kind = ATOMIC,
                                .agent = m->core.current_pe,

@@ -59,6 +59,9 @@ static void enter_ring(tly_pto_machine *m, uint32_t ring, uint64_t address) {
     m->core.current_acr = (uint8_t)ring;
     m->core.base.core_state = (m->core.base.core_state & ~(uint64_t)RING_BITS) | ring;
     m->core.context.tpc = vector != 0 ? vector : address;
+    if (m->watch_traps != NULL) {
+        m->watch_traps(m->watch_traps_user, m, ring);
+    }
 }
 
 /* SaveTrapContext of the reference profile. What was saved before is lost. */

@@ -352,10 +352,13 @@ const tly_pto_field *tly_pto_field_at(uint32_t index) {
     return index < NUM(fields) ? &fields[index] : NULL;
 }
 
-/* How many values index `i` of a field may have in this machine. */
-static uint32_t count_of(const tly_pto_machine *m, const tly_pto_field *field, uint32_t i) {
+uint32_t tly_pto_field_count(const tly_pto_machine *m, const tly_pto_field *field, uint32_t i) {
     bool by_slot = field->home == HOME_QUEUES || field->home == HOME_ENTRIES;
     return by_slot && i == 0 ? m->num_queues : field->counts[i];
+}
+
+const char *tly_pto_fault_name(uint32_t fault) {
+    return fault < TLY_PTO_NUM_FAULTS ? fault_names[fault] : "";
 }
 
 /* Reads "[12]" at *at. */
@@ -385,7 +388,7 @@ static bool match(const tly_pto_machine *m, const tly_pto_field *field, const ch
     const char *pattern = field->name;
     while (*pattern != '\0') {
         if (*pattern == '[') {
-            if (!read_index(&name, end, count_of(m, field, i), &indexes[i])) {
+            if (!read_index(&name, end, tly_pto_field_count(m, field, i), &indexes[i])) {
                 return false;
             }
             i++;
@@ -537,7 +540,7 @@ size_t tly_pto_place_name(const tly_pto_place *place, char *out_name, size_t cap
 /* Steps the indexes of a field like an odometer. */
 static bool next_index(const tly_pto_machine *m, tly_pto_place *place) {
     for (uint32_t i = place->field->num_indexes; i-- > 0;) {
-        if (++place->indexes[i] < count_of(m, place->field, i)) {
+        if (++place->indexes[i] < tly_pto_field_count(m, place->field, i)) {
             return true;
         }
         place->indexes[i] = 0;

@@ -34,6 +34,13 @@ typedef struct tly_pto_field {
 uint32_t tly_pto_num_fields(void);
 const tly_pto_field *tly_pto_field_at(uint32_t index);
 
+/* How many values index `i` of a field may have in this machine. */
+uint32_t tly_pto_field_count(const tly_pto_machine *machine, const tly_pto_field *field,
+                             uint32_t i);
+
+/* "DataPage"; "None" for no fault, "" for a number that is none. Static. */
+const char *tly_pto_fault_name(uint32_t fault);
+
 /* A place in a machine: a field with its indexes. */
 typedef struct tly_pto_place {
     const tly_pto_field *field;

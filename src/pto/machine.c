@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "pto/create.h"
 #include "pto/profile/profile.h"
+#include "pto/tile/store.h"
 
 enum { RESET_DTYPE = 24 /* U64 */, RESET_PAD = 3, RESET_VERSION = 1, RESET_ECONFIG = 3 };
 enum { ECONFIG = 0x07 };
@@ -35,6 +36,7 @@ void tly_pto_machine_free(tly_pto_machine *m) {
         return;
     }
     const tly_context *context = m->context;
+    tly_pto_tile_store_free(context, m->tiles);
     if (m->memory.bytes != NULL) {
         munmap(m->memory.bytes, (size_t)m->memory.size);
     }
@@ -59,7 +61,7 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
     }
     m->context = context;
     m->release = config->release;
-    m->profile = &tly_pto_profile_v0;
+    m->profile = config->profile != NULL ? config->profile : &tly_pto_profile_v0;
     m->memory.app_limit = config->app_limit;
     m->num_queues = config->num_queues;
     m->queues =
@@ -71,6 +73,9 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
         status = tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
     } else {
         status = map_memory(m, config->memory_bytes, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_pto_tile_store_new(context, &m->tiles, error);
     }
     if (status != TLY_OK) {
         tly_pto_machine_free(m);
@@ -122,6 +127,7 @@ void tly_pto_machine_reset(tly_pto_machine *m) {
         }
     }
     memset(m->queues, 0, sizeof(*m->queues) * m->num_queues);
+    tly_pto_tile_store_reset(m->tiles);
     m->capture_enabled = false;
     m->num_events = 0;
     memset(&m->reason, 0, sizeof(m->reason));

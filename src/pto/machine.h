@@ -5,6 +5,7 @@
 
 #include <tilery/context.h>
 #include <tilery/isa.h>
+#include <tilery/pto.h>
 #include <tilery/status.h>
 
 #include "pto/reason.h"
@@ -22,7 +23,7 @@ typedef struct tly_pto_memory {
     uint64_t app_limit;
 } tly_pto_memory;
 
-typedef struct tly_pto_machine {
+struct tly_pto_machine {
     tly_pto_core core;
     tly_pto_memory memory;
     const struct tly_pto_profile *profile; /* numeric behaviour */
@@ -32,6 +33,11 @@ typedef struct tly_pto_machine {
     tly_isa_release release;
     tly_pto_reason reason; /* of the last refusal */
 
+    tly_pto_access_fn watch_memory; /* NULL: nobody */
+    void *watch_memory_user;
+    tly_pto_trap_fn watch_traps; /* NULL: nobody */
+    void *watch_traps_user;
+
     /* a capture of the memory model */
     bool capture_enabled;
     uint32_t num_events;
@@ -40,6 +46,6 @@ typedef struct tly_pto_machine {
     uint32_t num_queues; /* slots of general queues */
     tly_pto_gqm_queue *queues;
     tly_pto_gqm_entry *queue_entries; /* TLY_PTO_GQM_MAX_CAPACITY for each slot */
-} tly_pto_machine;
+};
 
 #endif

@@ -24,10 +24,25 @@ static bool overlaps_reservation(const tly_pto_reservation *reservation, uint64_
     return address < granule + TLY_PTO_GRANULE && granule < address + len;
 }
 
+void tly_pto_note_access(tly_pto_machine *m, uint64_t address, uint64_t len, bool is_write) {
+    tly_pto_access access = {
+        .address = address, .len = len, .is_write = is_write, .pe = m->core.current_pe};
+    if (m->watch_memory == NULL || len == 0) {
+        return;
+    }
+    for (uint64_t i = len <= 8 ? len : 0; i-- > 0;) {
+        access.value = access.value << 8 | m->memory.bytes[address + i];
+    }
+    m->watch_memory(m->watch_memory_user, &access);
+}
+
 void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {
     tly_pto_reservation *reservation = &m->core.reservation;
     if (reservation->valid && overlaps_reservation(reservation, address, len)) {
         reservation->valid = false;
+    }
+    if (m->watch_memory != NULL) {
+        tly_pto_note_access(m, address, len, true);
     }
 }
 

@@ -48,6 +48,10 @@ static inline uint64_t tly_pto_peek(const tly_pto_machine *m, uint64_t address, 
  * that the bytes overlap, and forgets code that was decoded from them. */
 void tly_pto_memory_wrote(tly_pto_machine *machine, uint64_t address, uint64_t len);
 
+/* Tells whoever watches of an access that was performed; instructions' own come from the recording
+ * of events and from tly_pto_memory_wrote. */
+void tly_pto_note_access(tly_pto_machine *machine, uint64_t address, uint64_t len, bool is_write);
+
 /* Writes and tells; `address` was checked. */
 void tly_pto_poke(tly_pto_machine *machine, uint64_t address, uint32_t size, uint64_t value);
 

@@ -17,6 +17,19 @@ OPTION_KEYS = {"long", "short", "argument", "type", "help", "default", "choices"
 WIDTH = 79
 
 
+def read_commands(root):
+    """The table of the command, with the file of each command under `command`."""
+    table = read_table(root, TABLE)
+    files = {path.stem for path in (root / "tables" / "commands").glob("*.toml")}
+    left = files - set(table["commands"])
+    require(not left, TABLE, "commands", f"{sorted(left)} has a file and is not named")
+    table["command"] = [read_table(root, f"commands/{name}.toml") for name in table["commands"]]
+    for name, command in zip(table["commands"], table["command"]):
+        require(command.get("name") == name, f"commands/{name}.toml", "name",
+                "is not that of the file; a name is lower-case letters and occurs once")
+    return table
+
+
 def check(table, statuses):
     exits = {row["code"] for row in table["exit"]}
     for status in statuses:
@@ -182,7 +195,7 @@ def handlers(table):
 
 
 def outputs(root):
-    table = read_table(root, TABLE)
+    table = read_commands(root)
     statuses = read_table(root, "status.toml")["status"]
     check(table, statuses)
     made = {"src/cli/options_table.h": c_tables(table),

@@ -24,5 +24,7 @@
 #define TLY_NO_PANEL              18 /* the kernel wants the plain layout for this problem, no panel */
 #define TLY_MODULE                19 /* a module that this needs is missing or does not fit this version */
 #define TLY_INTERNAL              20 /* a defect in Tilery: please report it */
+#define TLY_GUEST_FAULT           21 /* a program for the PTO machine broke a rule of the architecture, and nothing in it took the trap */
+#define TLY_STEP_LIMIT            22 /* a program for the PTO machine did not end within the number of steps that it was given */
 
 #endif

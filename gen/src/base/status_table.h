@@ -26,4 +26,6 @@ static const struct tly_status_row {
     {"NO_PANEL", "the kernel wants the plain layout for this problem, no panel", 6},
     {"MODULE", "a module that this needs is missing or does not fit this version", 4},
     {"INTERNAL", "a defect in Tilery: please report it", 70},
+    {"GUEST_FAULT", "a program for the PTO machine broke a rule of the architecture, and nothing in it took the trap", 8},
+    {"STEP_LIMIT", "a program for the PTO machine did not end within the number of steps that it was given", 9},
 };

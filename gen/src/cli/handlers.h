@@ -12,5 +12,7 @@ tly_status tly_cli_run_disasm(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_ld(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_isa(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_doctor(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_run(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_check(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_help(tly_cli *cli, tly_error *error);

@@ -114,6 +114,32 @@ enum {
 };
 
 enum {
+    TLY_CLI_RUN_MEMORY = 0,
+    TLY_CLI_RUN_ENTRY = 1,
+    TLY_CLI_RUN_STOP_PC = 2,
+    TLY_CLI_RUN_MAX_STEPS = 3,
+    TLY_CLI_RUN_STACK_TOP = 4,
+    TLY_CLI_RUN_ARG = 5,
+    TLY_CLI_RUN_RESULT = 6,
+    TLY_CLI_RUN_GOLDEN = 7,
+    TLY_CLI_RUN_TRACE = 8,
+    TLY_CLI_RUN_STATS = 9,
+    TLY_CLI_RUN_STATE = 10,
+    TLY_CLI_RUN_ISA = 11,
+    TLY_CLI_RUN_FORMAT = 12,
+    TLY_CLI_RUN_ADDRESS = 13,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 14,
+    TLY_CLI_RUN_HELP = 15,
+};
+
+enum {
+    TLY_CLI_CHECK_ONLY = 0,
+    TLY_CLI_CHECK_JOBS = 1,
+    TLY_CLI_CHECK_SHOW = 2,
+    TLY_CLI_CHECK_HELP = 3,
+};
+
+enum {
     TLY_CLI_BENCH_FILTER = 0,
     TLY_CLI_BENCH_JSON = 1,
     TLY_CLI_BENCH_LIST = 2,
@@ -258,6 +284,40 @@ static const tly_cli_option doctor_options[] = {
     {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), doctor_isa_choices},
     {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), doctor_format_choices},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const run_trace_choices[] = {"text", "jsonl", NULL};
+
+static const char *const run_state_choices[] = {"json", NULL};
+
+static const char *const run_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.58.3", NULL};
+
+static const char *const run_format_choices[] = {"auto", "asm", "elf", "flat", "hex", NULL};
+
+static const tly_cli_option run_options[] = {
+    {"memory", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"entry", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"stop-pc", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"max-steps", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(18446744073709551615), NULL},
+    {"stack-top", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"arg", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"result", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"golden", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"trace", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_trace_choices},
+    {"stats", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"state", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_state_choices},
+    {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_isa_choices},
+    {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_format_choices},
+    {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"ignore-identity", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option check_options[] = {
+    {"only", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"jobs", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(64), NULL},
+    {"show", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1000000), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
@@ -569,6 +629,80 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
+    {"run", tly_cli_run_run, run_options, 16, 1, 1, "tilery run [OPTION]... FILE",
+    "Usage: tilery run [OPTION]... FILE\n"
+    "\n"
+    "Loads a program and runs it from its entry until it reaches the stop address.\n"
+    "FILE is assembly text, a PTO ELF program or object, flat bytes or hex; - reads\n"
+    "standard input. What lies in the file goes to memory as its addresses say, the\n"
+    "other registers and all memory are zero. Numerics are those of the profile\n"
+    "pto-v0: deterministic, on raw carriers, and not IEEE arithmetic.\n"
+    "\n"
+    "Registers at the start: sp (R1) and R2, which FENTRY and its like use as their\n"
+    "stack pointer, hold the top of the stack; ra (R10) and the return address hold\n"
+    "the stop address, so that a program that returns stops; --arg sets a0, a1 and\n"
+    "so on (a0 is R2).\n"
+    "\n"
+    "A program stops cleanly at the address of --stop-pc, of the symbol\n"
+    "cross_model_stop, or 0. The exit code is 8 if it broke a rule and the ring that\n"
+    "took the trap has no vector; the message says which instruction, which rule and\n"
+    "why. It is 9 if --max-steps were not enough.\n"
+    "\n"
+    "Options:\n"
+    "      --memory BYTES       size of memory; K, M and G are units. Rings 2 to 15\n"
+    "                           see the first three quarters (default: 1G)\n"
+    "      --entry ADDRESS      where the program starts: an address or a symbol;\n"
+    "                           without it what the file says\n"
+    "      --stop-pc ADDRESS    where the program stops: an address or a symbol\n"
+    "      --max-steps N        end after N instructions\n"
+    "      --stack-top ADDRESS  the stack pointer at the start; without it the end\n"
+    "                           of what all rings see\n"
+    "      --arg VALUE          the next argument, a number or a symbol: a0, a1 and\n"
+    "                           so on; may be repeated\n"
+    "      --result RANGE       print memory at the end as hex: ADDRESS,LEN,\n"
+    "                           SYMBOL,LEN or SYMBOL\n"
+    "      --golden FILE        compare the result (without --result that at\n"
+    "                           cross_model_result) with a hex file\n"
+    "      --trace FORM         show every instruction on standard error: writes,\n"
+    "                           accesses to memory, traps: text, jsonl\n"
+    "      --stats              print how many instructions of each group were\n"
+    "                           executed, and how many were refused\n"
+    "      --state FORM         print the state at the end: all that differs from\n"
+    "                           reset, and every tile: json\n"
+    "      --isa RELEASE        release of the instruction set; without it what the\n"
+    "                           program's note says, or 0.58.3: 0.58.0, 0.58.1,\n"
+    "                           0.58.2, 0.58.3\n"
+    "      --format FORMAT      what FILE is; auto looks at its content: auto, asm,\n"
+    "                           elf, flat, hex (default: auto)\n"
+    "      --address ADDRESS    where text, flat bytes and hex without addresses\n"
+    "                           begin (default: 0x10000)\n"
+    "      --ignore-identity    run an ELF file without a note, or of another\n"
+    "                           release\n"
+    "  -h, --help               print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A program, and what it left in memory:\n"
+    "    tilery run sum.s --result total,8\n"
+    "  How it came to its fault:\n"
+    "    tilery run broken.elf --trace text\n"},
+    {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
+    "Usage: tilery check [OPTION]... KIND FILE...\n"
+    "\n"
+    "Runs files of recorded cases, plain or compressed with gzip, and prints each\n"
+    "case that does not come out as recorded, with the first field that differs.\n"
+    "KIND is pto: recordings of the public executable model of the PTO architecture,\n"
+    "JSON Lines. The exit code is 1 if any case fails.\n"
+    "\n"
+    "Options:\n"
+    "      --only TEXT  run only cases whose form, id, group or text contains TEXT\n"
+    "      --jobs N     number of threads; without it one for each processor\n"
+    "      --show N     number of failures that are printed for each file (default:\n"
+    "                   20)\n"
+    "  -h, --help       print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  All cases of one instruction form:\n"
+    "    tilery check pto scalar-alu.jsonl.gz --only c_add\n"},
     {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
@@ -629,6 +763,8 @@ const char tly_cli_help[] =
     "  ld        link PTO objects into a static program\n"
     "  isa       explain an instruction or a tile operation\n"
     "  doctor    say for which release a PTO object was built\n"
+    "  run       run a PTO program\n"
+    "  check     run published vectors against this build\n"
     "  bench     measure, each figure against a reference\n"
     "  help      explain a command\n"
     "\n"
@@ -648,6 +784,9 @@ const char tly_cli_help[] =
     "      had from this tensor\n"
     "  7   The other side of the connection failed: it closed, answered with an\n"
     "      error, broke the protocol or fell silent\n"
+    "  8   A PTO program broke a rule of its architecture, and nothing in it took\n"
+    "      the trap\n"
+    "  9   A PTO program did not end within the number of steps that it was given\n"
     "  70  A defect in Tilery\n"
     "\n"
     "Environment:\n"
@@ -675,6 +814,8 @@ const tly_cli_exit tly_cli_exits[] = {
     {5, ""},
     {6, ""},
     {7, "nothing was written; the server's own messages say more"},
+    {8, "run it with --trace text to see how it came there"},
+    {9, ""},
     {70, "please report it with the command line and this message"},
 };
 
