@@ -20,7 +20,7 @@ typedef struct failing {
 static inline void *failing_resize(void *user, void *old, size_t old_size, size_t new_size,
                                    size_t alignment) {
     failing *f = user;
-    void *block;
+    void *block = NULL;
     if (new_size == 0) {
         f->live -= old_size;
         free(old);
@@ -30,9 +30,11 @@ static inline void *failing_resize(void *user, void *old, size_t old_size, size_
         return NULL;
     }
     f->largest = new_size > f->largest ? new_size : f->largest;
-    assert_true(alignment <= 16);
-    block = realloc(old, new_size);
-    assert_non_null(block);
+    assert_int_equal(posix_memalign(&block, alignment < 16 ? 16 : alignment, new_size), 0);
+    if (old != NULL) {
+        memcpy(block, old, old_size < new_size ? old_size : new_size);
+    }
+    free(old);
     f->live += new_size - old_size;
     return block;
 }

@@ -14,6 +14,7 @@
 #include <tilery/pack.h>
 #include <tilery/panel.h>
 #include <tilery/pto.h>
+#include <tilery/save.h>
 #include <tilery/serve.h>
 #include <tilery/status.h>
 #include <tilery/store.h>

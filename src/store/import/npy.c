@@ -8,6 +8,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "store/import/npy.h"
+#include "store/import/npy_types.h"
 
 #define FIXED_LEN     8     /* magic number and version */
 #define MEMBER_HEADER 65535 /* bytes of a header in an archive, whose packed bytes prove little */
@@ -248,34 +249,17 @@ static tly_status read_dictionary(reader *r, header *h) {
     return TLY_OK;
 }
 
-/* Element types: kind and bytes. `unit` is what a change of byte order reverses. */
-static const struct row {
-    const char *code;
-    tly_dtype dtype;
-    uint8_t bytes;
-    uint8_t unit;
-} rows[] = {
-    {"f2", TLY_F16, 2, 2}, {"f4", TLY_F32, 4, 4},    {"f8", TLY_F64, 8, 8}, {"i1", TLY_I8, 1, 1},
-    {"i2", TLY_I16, 2, 2}, {"i4", TLY_I32, 4, 4},    {"i8", TLY_I64, 8, 8}, {"u1", TLY_U8, 1, 1},
-    {"u2", TLY_U16, 2, 2}, {"u4", TLY_U32, 4, 4},    {"u8", TLY_U64, 8, 8}, {"b1", TLY_BOOL, 1, 1},
-    {"c8", TLY_C64, 8, 4}, {"c16", TLY_C128, 16, 8},
-};
-
 /* The row of a descr such as "<f4", or NULL. "=" would be the byte order of whoever wrote the file,
  * which nobody can know; "|" is right only where there is no order. */
-static const struct row *find_row(const header *h, int *out_big_endian) {
+static const tly_npy_type *find_row(const header *h, int *out_big_endian) {
     char order = h->descr_len > 0 ? h->descr[0] : '\0';
+    const tly_npy_type *row;
     *out_big_endian = order == '>';
     if (order != '<' && order != '>' && order != '|') {
         return NULL;
     }
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (h->descr_len == strlen(rows[i].code) + 1 &&
-            memcmp(h->descr + 1, rows[i].code, h->descr_len - 1) == 0) {
-            return order != '|' || rows[i].unit == 1 ? &rows[i] : NULL;
-        }
-    }
-    return NULL;
+    row = tly_npy_type_find(h->descr + 1, h->descr_len - 1);
+    return row != NULL && (order != '|' || row->unit == 1) ? row : NULL;
 }
 
 /* "O" anywhere outside of a structured type means pickled Python objects. */
@@ -316,7 +300,7 @@ static tly_status take_array(tly_import *import, const header *h, uint64_t data_
     tly_import_entry entry = {
         .offset = data_start, .rank = h->rank, .fixed_name = 1, .name = name, .member = member};
     int big_endian;
-    const struct row *row = find_row(h, &big_endian);
+    const tly_npy_type *row = find_row(h, &big_endian);
     uint64_t count;
     uint64_t *shape;
     tly_status status;

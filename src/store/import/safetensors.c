@@ -10,29 +10,10 @@
 #include "base/error.h"
 #include "store/import/importer.h"
 #include "store/import/json.h"
+#include "store/import/safetensors_types.h"
 #include "store/import/shards.h"
 
 #define PREFIX_LEN 8
-
-/* Every element type of the format. `bits` is the width in the file. */
-static const struct row {
-    const char *name;
-    uint8_t bits;
-    tly_dtype dtype; /* 0: there is no such type here */
-    uint8_t coding;
-} rows[] = {
-    {"F64", 64, TLY_F64, TLY_CODING_PLAIN},       {"F32", 32, TLY_F32, TLY_CODING_PLAIN},
-    {"F16", 16, TLY_F16, TLY_CODING_PLAIN},       {"BF16", 16, TLY_BF16, TLY_CODING_PLAIN},
-    {"I64", 64, TLY_I64, TLY_CODING_PLAIN},       {"I32", 32, TLY_I32, TLY_CODING_PLAIN},
-    {"I16", 16, TLY_I16, TLY_CODING_PLAIN},       {"I8", 8, TLY_I8, TLY_CODING_PLAIN},
-    {"U64", 64, TLY_U64, TLY_CODING_PLAIN},       {"U32", 32, TLY_U32, TLY_CODING_PLAIN},
-    {"U16", 16, TLY_U16, TLY_CODING_PLAIN},       {"U8", 8, TLY_U8, TLY_CODING_PLAIN},
-    {"BOOL", 8, TLY_BOOL, TLY_CODING_BOOL_BYTES}, {"F8_E4M3", 8, TLY_F8E4M3, TLY_CODING_PLAIN},
-    {"F8_E5M2", 8, TLY_F8E5M2, TLY_CODING_PLAIN}, {"C64", 64, TLY_C64, TLY_CODING_PLAIN},
-    {"F8_E8M0", 8, TLY_F8E8M0, TLY_CODING_PLAIN}, {"F8_E4M3FNUZ", 8, 0, TLY_CODING_PLAIN},
-    {"F8_E5M2FNUZ", 8, 0, TLY_CODING_PLAIN},      {"F6_E2M3", 6, 0, TLY_CODING_PLAIN},
-    {"F6_E3M2", 6, 0, TLY_CODING_PLAIN},          {"F4", 4, 0, TLY_CODING_PLAIN},
-};
 
 /* What every key of the header says, carried or not. */
 typedef struct span {
@@ -151,15 +132,6 @@ static tly_status read_object(reader *r, const char *name, declared *d) {
     return status;
 }
 
-static const struct row *find_row(const tly_import_json_string *dtype) {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (tly_import_json_is(dtype, rows[i].name)) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
 static tly_status add_span(reader *r, const char *name, const declared *d) {
     void *array = r->spans;
     tly_status status = tly_import_reserve(r->import, &array, r->num_spans, &r->cap_spans,
@@ -203,7 +175,7 @@ static tly_status refuse_dtype(reader *r, const char *name, const declared *d) {
 }
 
 static tly_status take_tensor(reader *r, const char *name, const declared *d) {
-    const struct row *row = find_row(&d->dtype);
+    const tly_safetensors_type *row = tly_safetensors_type_find(d->dtype.text, d->dtype.len);
     tly_import_entry entry = {.name = name,
                               .offset = r->data_start + d->begin,
                               .extent = d->end - d->begin,
@@ -249,7 +221,7 @@ static tly_status take_tensor(reader *r, const char *name, const declared *d) {
     memcpy(shape, d->shape, d->rank * sizeof *shape);
     entry.shape = shape;
     entry.dtype = row->dtype;
-    entry.coding = row->coding;
+    entry.coding = row->bool_bytes ? TLY_CODING_BOOL_BYTES : TLY_CODING_PLAIN;
     status = tly_import_packed_len(count, tly_dtype_bits(row->dtype), d->offset, &entry.byte_len,
                                    r->error);
     return status == TLY_OK ? tly_import_add(r->import, &entry, r->error) : status;
