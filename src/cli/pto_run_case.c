@@ -260,7 +260,8 @@ static bool run_hook(running *r, const char *name, const json_t *list, size_t nu
     }
     if (strcmp(name, "enter_body") == 0 || strcmp(name, "irq") == 0) {
         if (name[0] == 'e') {
-            r->executed = tly_pto_enter_body(m);
+            bool entered = tly_pto_enter_body(m);
+            r->executed = r->any_word ? r->executed : entered;
         } else {
             tly_pto_raise_interrupt(m, (uint32_t)args[0], (uint32_t)args[1]);
         }
