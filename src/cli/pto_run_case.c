@@ -19,8 +19,9 @@ typedef struct running {
     tly_pto_machine *machine;
     tly_pto_verdict_text *verdict;
     json_t *recorded;
-    json_t *step;      /* what the recording says of the current word */
-    bool executed;     /* the last word or hook */
+    json_t *step;  /* what the recording says of the current word */
+    bool executed; /* the last word; before any word, the last entry of a body */
+    bool any_word;
     const char *end;   /* of the last run, NULL: none */
     const char *trace; /* what is left of the recorded trace */
 } running;
