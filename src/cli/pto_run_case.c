@@ -321,6 +321,7 @@ static bool run_words(running *r) {
             }
             continue;
         }
+        r->any_word = true;
         r->executed = tly_pto_execute(r->machine, hex_of(json_object_get(word, "hex")),
                                       (uint32_t)json_integer_value(json_object_get(word, "bits")));
         if (!check_step(r, i)) {
