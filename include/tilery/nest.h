@@ -90,6 +90,14 @@ TLY_API tly_status tly_nest_tiled(tly_nest *out_nest, uint32_t rank, const uint6
 TLY_API tly_status tly_nest_morton(tly_nest *out_nest, uint32_t rank, const uint64_t *shape,
                                    const uint32_t *bits);
 
+/* The Hilbert curve is no nest: the place of an index on it, and back (Hurray 1.0, layouts/hilbert;
+ * Skilling's transformation). `rank` >= 2 axes of 2^order indices each, order >= 1, rank * order at
+ * most 63. Errors: INVALID_ARGUMENT. Thread-safe. */
+TLY_API tly_status tly_hilbert_offset(uint32_t rank, uint32_t order, const uint64_t *index,
+                                      uint64_t *out_offset);
+TLY_API tly_status tly_hilbert_index(uint32_t rank, uint32_t order, uint64_t offset,
+                                     uint64_t *out_index);
+
 TLY_END_DECLS
 
 #endif

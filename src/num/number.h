@@ -48,6 +48,11 @@ tly_number tly_num_unpack(const tly_format *format, tly_num_bits bits);
 tly_num_bits tly_num_round(const tly_format *format, tly_number number, tly_num_control control,
                            uint32_t *flags);
 
+/* The sum of two numbers, exact but for bits that no format has room for: what is cut off is noted
+ * in the lowest bit of the fraction, so that tly_num_round gives what one rounding of the exact sum
+ * gives. Infinities of both signs, and signalling NaN, give NaN. Cannot fail. */
+tly_number tly_num_add(tly_number a, tly_number b);
+
 /* The bits of the largest finite number, without its sign. */
 tly_num_bits tly_num_largest(const tly_format *format);
 

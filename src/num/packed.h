@@ -29,7 +29,7 @@ static inline void tly_num_put_bits(uint8_t *p, int64_t bit, uint32_t bits, uint
     }
 }
 
-/* Copies one element of any width (1, 2, 4, 6, 8, 16, 32, 64, 128 bits) between bit positions. */
+/* Copies one element of 1, 2, 4 or 6 bits or of whole bytes between bit positions. */
 static inline void tly_num_copy_element(uint8_t *dst, int64_t dst_bit, const uint8_t *src,
                                         int64_t src_bit, uint32_t bits) {
     switch (bits) {
@@ -49,7 +49,11 @@ static inline void tly_num_copy_element(uint8_t *dst, int64_t dst_bit, const uin
         memcpy(dst + (dst_bit >> 3), src + (src_bit >> 3), 16);
         break;
     default:
-        tly_num_put_bits(dst, dst_bit, bits, tly_num_get_bits(src, src_bit, bits));
+        if (bits < 8) {
+            tly_num_put_bits(dst, dst_bit, bits, tly_num_get_bits(src, src_bit, bits));
+        } else {
+            memcpy(dst + (dst_bit >> 3), src + (src_bit >> 3), bits / 8);
+        }
         break;
     }
 }

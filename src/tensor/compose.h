@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Composites put together (Hurray 1.0, layouts/composite, Composition Semantics). */
+#ifndef TLY_TENSOR_COMPOSE_H
+#define TLY_TENSOR_COMPOSE_H
+
+#include "tensor/view.h"
+
+/* Are the members of a head, and theirs, a whole composite? Other tensors pass. */
+tly_status tly_tensor_check_composite(const tly_context *context, const tly_tensor *tensor,
+                                      tly_error *error);
+
+/* The element of a composite at an index inside its shape. `out_found` is 0 where no member stores
+ * one. Errors: INVALID_ARGUMENT (a group; a paged member whose tokens are not known). */
+tly_status tly_tensor_compose_one(const tly_view *head, const uint64_t *index, tly_code *out_code,
+                                  int *out_found);
+
+/* Can the head's elements be computed at all? Errors as above. */
+tly_status tly_tensor_compose_check(const tly_view *head, tly_error *error);
+
+/* Called for each element that a member stores, in the order in which the members take effect:
+ * `replace` or add. Indices are those of the head. */
+typedef tly_status tly_tensor_compose_put(void *user, const uint64_t *index, tly_code code,
+                                          int replace);
+
+/* All elements of a composite that passed the check. */
+tly_status tly_tensor_compose_each(const tly_view *head, tly_tensor_compose_put *put, void *user);
+
+#endif
