@@ -123,6 +123,11 @@ typedef struct tly_pto_run_result {
 TLY_API void tly_pto_run(tly_pto_machine *machine, const tly_pto_run_options *options,
                          tly_pto_run_result *out_result);
 
+/* Executes one instruction from memory at TPC. Returns why not: TLY_PTO_END_LIMIT after a step that
+ * was executed or refused (`out_step`, nullable, says which), TLY_PTO_END_FETCH if there is none.
+ */
+TLY_API int32_t tly_pto_step_once(tly_pto_machine *machine, tly_pto_step *out_step);
+
 /* Executes one word at TPC, which is not fetched from memory. `bits` is 16, 32, 48 or 64. Returns 1
  * if it was executed, 0 if it was refused. */
 TLY_API int tly_pto_execute_word(tly_pto_machine *machine, uint64_t word, uint32_t bits);
@@ -130,6 +135,20 @@ TLY_API int tly_pto_execute_word(tly_pto_machine *machine, uint64_t word, uint32
 /* An interrupt `id` (0 .. 63) with a cause of 24 bits: made pending, and taken where it is enabled
  * (arch/memory-model/fault-precision). */
 TLY_API void tly_pto_interrupt(tly_pto_machine *machine, uint32_t id, uint32_t cause);
+
+/* Everything of a machine at one moment: state, memory, tiles. A snapshot belongs to machines with
+ * as much memory and as many queues as the one it was taken of. Single-owner. */
+typedef struct tly_pto_snapshot tly_pto_snapshot;
+
+/* Errors: OUT_OF_MEMORY. */
+TLY_API tly_status tly_pto_save(const tly_pto_machine *machine, tly_pto_snapshot **out_snapshot,
+                                tly_error *error);
+
+/* Puts a machine into the saved state. The snapshot stays. Errors: INVALID_ARGUMENT (another size
+ * of memory or number of queues; nothing is changed). */
+TLY_API tly_status tly_pto_restore(tly_pto_machine *machine, const tly_pto_snapshot *snapshot,
+                                   tly_error *error);
+TLY_API void tly_pto_snapshot_free(tly_pto_snapshot *snapshot); /* takes NULL */
 
 /* One access of an instruction to memory, before tile operations: those report whole rows. */
 typedef struct tly_pto_access {

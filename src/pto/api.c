@@ -87,7 +87,7 @@ tly_status tly_pto_memory_write(tly_pto_machine *machine, uint64_t address, cons
     tly_status status = check_range(machine, address, len, error);
     if (status == TLY_OK && len != 0) {
         memcpy(machine->memory.bytes + address, bytes, (size_t)len);
-        tly_pto_memory_wrote(machine, address, len);
+        tly_pto_memory_changed(machine, address, len);
     }
     return status;
 }
@@ -158,6 +158,23 @@ void tly_pto_refusal_get(const tly_pto_machine *machine, tly_pto_refusal *out_re
         out_refusal->rule = tly_pto_rule_name(machine->reason.rule);
         tly_pto_reason_text(&machine->reason, out_refusal->text, sizeof(out_refusal->text));
     }
+}
+
+static int keep_step(void *user, tly_pto_machine *machine, const tly_pto_step *step) {
+    *(tly_pto_step *)user = *step;
+    return 1;
+}
+
+int32_t tly_pto_step_once(tly_pto_machine *machine, tly_pto_step *out_step) {
+    tly_pto_step step;
+    tly_pto_run_options options = {.size = sizeof options,
+                                   .stop_pc = machine->core.context.tpc + 1,
+                                   .max_steps = 1,
+                                   .observer = keep_step,
+                                   .user = out_step != NULL ? out_step : &step};
+    tly_pto_run_result result;
+    tly_pto_run(machine, &options, &result);
+    return result.num_steps == 0 ? result.end : TLY_PTO_END_LIMIT;
 }
 
 int tly_pto_execute_word(tly_pto_machine *machine, uint64_t word, uint32_t bits) {

@@ -44,8 +44,11 @@ static inline uint64_t tly_pto_peek(const tly_pto_machine *m, uint64_t address, 
     }
 }
 
-/* To be called after every change of memory by an instruction or an operation: ends the reservation
+/* To be called after a change of memory from outside, by a host: ends the reservation
  * that the bytes overlap, and forgets code that was decoded from them. */
+void tly_pto_memory_changed(tly_pto_machine *machine, uint64_t address, uint64_t len);
+
+/* The same after a change by an instruction or an operation; whoever watches is told. */
 void tly_pto_memory_wrote(tly_pto_machine *machine, uint64_t address, uint64_t len);
 
 /* Tells whoever watches of an access that was performed; instructions' own come from the recording
