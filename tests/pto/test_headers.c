@@ -9,7 +9,8 @@
 #include <tilery/context.h>
 #include <tilery/isa.h>
 
-#include "isa/forms.h"
+#include "isa/table.h"
+#include "pto/block/command.h"
 #include "pto/create.h"
 #include "pto/exec.h"
 #include "pto/fields.h"
@@ -186,8 +187,26 @@ static void both_encodings_of_binders_say_the_same(void **state) {
     tly_pto_machine_free(now);
 }
 
+static void every_command_has_a_row_and_scalar_forms_have_none(void **state) {
+    (void)state;
+    uint32_t num_commands = 0;
+    for (uint32_t form = 0; form < TLY_NUM_FORMS; form++) {
+        const tly_isa_form_row *row = tly_isa_form_at(form);
+        const bool here = (row->releases >> TLY_ISA_0_58_3 & 1) != 0;
+        const bool is_command = row->surface == TLY_ISA_COMMAND;
+        if (is_command ? here && tly_pto_command_of(form)->execute == NULL
+                       : tly_pto_command_of(form)->execute != NULL) {
+            fail_msg("%s (form %u) has the wrong row in block/command.c", tly_isa_mnemonic_of(form),
+                     form);
+        }
+        num_commands += is_command && here;
+    }
+    assert_int_equal(num_commands, 74 + 5); /* moves and stores have names for their variants */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_has_a_row_and_scalar_forms_have_none),
         cmocka_unit_test(a_short_clear_leaves_what_a_long_one_does),
         cmocka_unit_test(both_encodings_of_binders_say_the_same),
     };
