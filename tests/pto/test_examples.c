@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The programs in examples/pto: each is assembled, linked, written as ELF and read back, runs in 1
+ * GiB of memory on processing elements 0 and 3, and leaves what an independent computation gives.
+ */
+#include "check.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tilery/asm.h>
+#include <tilery/context.h>
+
+#include "asm/object.h"
+#include "base/bytes.h"
+#include "pto/create.h"
+#include "pto/run.h"
+
+enum { MAX_SOURCE = 1 << 16, MAX_STEPS = 20000000, TEXT_ADDRESS = 0x10000 };
+#define MEMORY_LEN (UINT64_C(1) << 30)
+
+/* Writes the result that a program should leave; returns its length. */
+typedef size_t (*expectation)(uint8_t *out_result);
+
+typedef struct example {
+    const char *name;
+    expectation expect;
+} example;
+
+static uint64_t next_random(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static void put(uint8_t *at, uint64_t value, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        at[i] = (uint8_t)(value >> (8 * i));
+    }
+}
+
+static size_t expect_memcpy(uint8_t *out_result) {
+    uint64_t state = 1;
+    for (size_t i = 0; i < 4099; i++) {
+        out_result[i] = out_result[i + 4099] = (uint8_t)(next_random(&state) >> 56);
+    }
+    return 8198;
+}
+
+/* Bit by bit, without a table. */
+static uint32_t crc_of(const uint8_t *bytes, size_t len) {
+    uint32_t crc = 0xFFFFFFFF;
+    for (size_t i = 0; i < 8 * len; i++) {
+        uint32_t bit = (bytes[i / 8] >> (i % 8) ^ crc) & 1;
+        crc = crc >> 1 ^ (bit != 0 ? 0xEDB88320 : 0);
+    }
+    return ~crc;
+}
+
+static size_t expect_crc(uint8_t *out_result) {
+    static uint8_t bytes[10000];
+    uint64_t state = 1;
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        bytes[i] = (uint8_t)(next_random(&state) >> 56);
+    }
+    for (uint32_t i = 0; i < 256; i++) { /* an entry is the checksum of a byte after 0xFF...FF */
+        const uint8_t byte = (uint8_t)~i;
+        put(out_result + 4 * (size_t)i, crc_of(&byte, 1) ^ 0xFF000000, 4);
+    }
+    put(out_result + 1024, crc_of(bytes, sizeof(bytes)), 4);
+    return 1028;
+}
+
+static int compare_words(const void *a, const void *b) {
+    const int32_t x = *(const int32_t *)a;
+    const int32_t y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t expect_sort(uint8_t *out_result) {
+    static int32_t words[1000];
+    uint64_t state = 1;
+    for (size_t i = 0; i < 1000; i++) {
+        words[i] = (int32_t)(uint32_t)(next_random(&state) >> 32);
+    }
+    qsort(words, 1000, sizeof(words[0]), compare_words);
+    for (size_t i = 0; i < 1000; i++) {
+        put(out_result + 4 * i, (uint32_t)words[i], 4);
+    }
+    return 4000;
+}
+
+/* The queue as a line of values that moves up. */
+static size_t expect_queue(uint8_t *out_result) {
+    uint64_t line[12];
+    size_t len = 0;
+    size_t num_taken = 0;
+    uint64_t next = 0;
+    while (num_taken < 1000) {
+        for (; len < 12; next++) {
+            const bool head = next % 5 == 4;
+            memmove(line + head, line, head ? len * sizeof(line[0]) : 0);
+            line[head ? 0 : len++] = next;
+            len += head;
+        }
+        for (size_t i = 0; i < 5; i++) {
+            put(out_result + 8 * num_taken++, line[0], 8);
+            memmove(line, line + 1, --len * sizeof(line[0]));
+        }
+    }
+    put(out_result + 8000, 12 - len, 8);
+    put(out_result + 8008, (12 - len) | UINT64_C(1) << 62, 8);
+    put(out_result + 8016, UINT64_C(2) << 62, 8);
+    return 8024;
+}
+
+static size_t expect_trap(uint8_t *out_result) {
+    uint64_t at = 3;
+    uint64_t sum = 0;
+    uint64_t num_misaligned = 0;
+    for (uint64_t left = 200; left > 0; left--) {
+        num_misaligned += at % 8 != 0;
+        at -= at % 8;
+        sum += at / 8 * (at / 8);
+        at += 8 + left % 8;
+    }
+    put(out_result, sum, 8);
+    put(out_result + 8, num_misaligned, 8);
+    put(out_result + 16, 5 + 12, 8);
+    return 24;
+}
+
+static const example examples[] = {
+    {"memcpy", expect_memcpy}, {"crc", expect_crc},   {"sort", expect_sort},
+    {"queue", expect_queue},   {"trap", expect_trap},
+};
+
+static tly_context *context;
+static tly_pto_machine *m;
+
+static int set_up(void **state) {
+    (void)state;
+    const tly_pto_config config = {.memory_bytes = MEMORY_LEN,
+                                   .app_limit = MEMORY_LEN,
+                                   .num_queues = 16,
+                                   .release = TLY_ISA_0_58_3};
+    if (tly_context_new(NULL, &context, NULL) != TLY_OK) {
+        return 1;
+    }
+    return tly_pto_machine_new(context, &config, &m, NULL) == TLY_OK ? 0 : 1;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tly_pto_machine_free(m);
+    tly_context_free(context);
+    return 0;
+}
+
+/* From text to ELF and back. */
+static tly_object *build(const char *name) {
+    static char text[MAX_SOURCE];
+    char path[128];
+    const tly_asm_options options = {
+        .size = sizeof(options), .release = TLY_ISA_0_58_3, .warnings_as_errors = 1};
+    const tly_asm_link_options link = {
+        .size = sizeof(link), .text_address = TEXT_ADDRESS, .has_text_address = 1};
+    tly_asm_object *object = NULL;
+    tly_asm_object *program = NULL;
+    tly_asm_object *back = NULL;
+    tly_error err = {0};
+    uint8_t *elf = NULL;
+    size_t elf_len = 0;
+    snprintf(path, sizeof(path), "examples/pto/%s.s", name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        fail_msg("cannot open %s", path);
+    }
+    const size_t len = fread(text, 1, sizeof(text), file);
+    fclose(file);
+    assert_true(len > 0 && len < sizeof(text));
+    CHECK_OK(tly_asm_assemble(context, path, text, len, &options, &object, &err), &err);
+    CHECK_OK(tly_asm_link(context, &object, 1, &link, &program, &err), &err);
+    CHECK_OK(tly_asm_write_elf(program, &elf, &elf_len, &err), &err);
+    CHECK_OK(tly_asm_read_elf(context, elf, elf_len, &back, &err), &err);
+    tly_asm_bytes_free(context, elf, elf_len);
+    tly_asm_object_free(program);
+    tly_asm_object_free(object);
+    return back;
+}
+
+static void load(const tly_object *program) {
+    for (uint32_t i = 0; i < program->num_sections; i++) {
+        const tly_obj_section *section = &program->sections[i];
+        if ((section->flags & TLY_SECTION_ALLOC) != 0 && section->type != TLY_SECTION_NOBITS) {
+            assert_true(section->address + section->size <= MEMORY_LEN);
+            memcpy(m->memory.bytes + section->address, section->bytes, (size_t)section->size);
+        }
+    }
+    m->core.context.tpc = program->entry;
+}
+
+static uint64_t address_of(const tly_object *program, const char *name) {
+    const uint32_t number = tly_object_find_symbol(program, name, strlen(name));
+    if (number == 0) {
+        fail_msg("the program has no symbol %s", name);
+    }
+    const tly_obj_symbol *symbol = tly_object_symbol(program, number);
+    return symbol->value + tly_object_section(program, symbol->section)->address;
+}
+
+static void check_example(const example *e, uint32_t pe, bool plain) {
+    static uint8_t wanted[1 << 20];
+    tly_object *program = build(e->name);
+    char reason[256];
+    tly_pto_run_result result;
+    const tly_pto_run_options options = {
+        .stop_pc = address_of(program, "cross_model_stop"), .max_steps = MAX_STEPS, .plain = plain};
+    const size_t len = e->expect(wanted);
+    tly_pto_machine_reset(m);
+    load(program);
+    m->core.current_pe = (uint8_t)pe;
+    tly_pto_run(m, &options, &result);
+    if (result.end != TLY_PTO_END_STOP) {
+        tly_pto_reason_text(&m->reason, reason, sizeof(reason));
+        fail_msg("%s on element %u ended with %d at 0x%llx after %llu steps: %s", e->name, pe,
+                 (int)result.end, (unsigned long long)m->core.context.tpc,
+                 (unsigned long long)result.num_steps, reason);
+    }
+    const uint8_t *got = m->memory.bytes + address_of(program, "cross_model_result");
+    assert_int_equal(
+        tly_base_load_u64(m->memory.bytes + address_of(program, "cross_model_result_size")), len);
+    for (size_t i = 0; i < len; i++) {
+        if (got[i] != wanted[i]) {
+            fail_msg("%s on element %u: byte %zu of the result is %02x, wanted %02x", e->name, pe,
+                     i, got[i], wanted[i]);
+        }
+    }
+    tly_asm_object_free(program);
+}
+
+static void examples_leave_what_they_should(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        check_example(&examples[i], 0, false);
+        check_example(&examples[i], 3, false);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(examples_leave_what_they_should),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
