@@ -49,8 +49,15 @@ static void every_place_is_its_own(void **state) {
     memset(&place, 0, sizeof place);
     rng.state = 1;
     while (tly_pto_place_next(f->machine, &place)) {
-        assert_int_equal(tly_pto_place_read(f->machine, &place),
-                         check_random(&rng) & limit_of(place.field));
+        uint64_t wanted = check_random(&rng) & limit_of(place.field);
+        if (strcmp(place.field->name, "gpr[][]") == 0 && place.indexes[1] == 0) {
+            wanted = 0; /* R0 of each element */
+        }
+        if (tly_pto_place_read(f->machine, &place) != wanted) {
+            char name[128];
+            tly_pto_place_name(&place, name, sizeof name);
+            fail_msg("%s does not keep its value", name);
+        }
     }
     tly_pto_machine_reset(f->machine);
 }
