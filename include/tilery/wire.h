@@ -234,7 +234,8 @@ typedef struct tly_wire_event {
     uint32_t origin;        /* the stream of the request or upload that `stream` belongs to: another
                                one for shards 1 and up of a parallel answer */
     uint32_t type;          /* PRIVATE: type of the message */
-    uint64_t left;          /* END: tensors (shards, members of a composite) still to come */
+    uint64_t left; /* END: shards or members of a composite still to come, as far as is known: a
+                      member may be the head of another. 0: the answer is whole */
     tly_wire_put put;
     tly_wire_region region;
     const uint8_t *bytes;         /* PRIVATE: its payload */
@@ -292,8 +293,10 @@ TLY_API uint32_t tly_wire_num_streams(const tly_wire *wire);
 /* Client: queues a TENSOR_REQUEST on a new stream. Allowed before the server's HELLO has come. With
  * TLY_WIRE_PARALLEL_OK the answer may come as shards: shard 0 on this stream, the others on streams
  * that the server chooses, and all events have this one as `origin`. That the shards have the same
- * type, layout and parent, and cover it without overlap, is checked as their descriptors come.
- * Errors: INVALID_ARGUMENT, LIMIT (streams, the peer's message size), OUT_OF_MEMORY. */
+ * type, layout and parent, and cover it without overlap, is checked as their descriptors come. One
+ * such request is open at a time, and none follows one that was given up: the protocol does not say
+ * whose shards come (LIMIT, rule parallel-busy: ask without the flag). Errors: INVALID_ARGUMENT,
+ * LIMIT (streams, the peer's message size), OUT_OF_MEMORY. */
 TLY_API tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *request,
                                            uint32_t *out_stream, tly_error *error);
 
@@ -357,7 +360,8 @@ TLY_API tly_status tly_wire_send_ready(tly_wire *wire, uint32_t stream, tly_erro
 TLY_API tly_status tly_wire_data_elsewhere(tly_wire *wire, uint32_t stream);
 
 /* Private messages (interchange, Message Types): types of the mask (bit i: 0xF0 + i) are accepted
- * from now on, in addition to those agreed on before. */
+ * from now on, in addition to those agreed on before. They come as events on whatever stream, also
+ * on one that was given up: something may be attached to them. */
 TLY_API void tly_wire_agree_private(tly_wire *wire, uint32_t types);
 
 /* Queues a private message of an agreed type on any stream id but 0. `bytes` are copied. A message

@@ -133,9 +133,7 @@ void tly_wire_free(tly_wire *wire) {
         return;
     }
     tly_wire_free_output(wire);
-    while (wire->groups != NULL) {
-        tly_wire_free_group(wire, wire->groups);
-    }
+    tly_wire_free_group(wire);
     for (uint32_t i = 0; i < wire->num_streams; i++) {
         tly_composite_check_free(wire->streams[i].composite);
     }

@@ -46,7 +46,6 @@ typedef struct wire_stream {
 
 /* Client: an answer in shards, of which some have come. */
 typedef struct wire_group {
-    struct wire_group *next;
     uint32_t origin;
     uint32_t left; /* shards whose END is missing */
     tly_wire_shards shards;
@@ -55,7 +54,7 @@ typedef struct wire_group {
 typedef enum node_kind {
     NODE_CONTROL = 0, /* leaves whatever happens */
     NODE_DATA = 1,    /* a frame: dropped with its stream; its token is handed back */
-    NODE_END = 2,     /* TENSOR_DATA_END: dropped with its stream */
+    NODE_END = 2,     /* TENSOR_DATA_END, descriptors of a composite: dropped with its stream */
     NODE_PRIVATE = 3  /* a private message: the same as NODE_DATA */
 } node_kind;
 
@@ -106,8 +105,9 @@ struct tly_wire {
     uint32_t num_streams;
     uint32_t refused[NUM_REFUSED]; /* streams given up lately; what still comes is dropped */
     uint32_t next_refused;
-    wire_group *groups;
-    uint64_t lost_shards; /* shards of answers given up whose descriptors may still come */
+    uint32_t parallel_origin; /* client: the request that may be answered in shards; 0: none */
+    wire_group *group;        /* and is; NULL: not yet */
+    int gave_up_shards;       /* an answer was given up whose further shards may still come */
 
     /* input */
     in_state in;
@@ -162,9 +162,8 @@ tly_status tly_wire_broken(tly_wire *w, const char *rule, const char *format, ..
 
 /* conn_group.c: answers in shards. */
 wire_group *tly_wire_find_group(tly_wire *w, uint32_t origin);
-/* Client: finds the answer that a shard belongs to, opens its stream if it has none, and checks the
- * shard against the others. Returns NULL when it has been refused; `out_status` then is what came
- * of that. */
+/* Client: opens a shard's stream if it has none, and checks the shard against the others. Returns
+ * NULL when it has been refused; `out_status` then is what came of that. */
 wire_stream *tly_wire_take_shard(tly_wire *w, const tly_wire_descriptor *d,
                                  const tly_descriptor *tensor, tly_status *out_status);
 /* Client: the descriptor of a shard is not even one by itself (event_error): its answer, where that
@@ -172,14 +171,14 @@ wire_stream *tly_wire_take_shard(tly_wire *w, const tly_wire_descriptor *d,
 tly_status tly_wire_refuse_shard(tly_wire *w, uint32_t code);
 /* Client: may a descriptor on a stream that we did not open belong to an answer in shards? */
 int tly_wire_expects_shard(const tly_wire *w);
-/* Client: the answer whose further shards an ERROR on an unknown stream can only be about; NULL if
- * there is no such answer, or more than one. */
-wire_group *tly_wire_only_torn_group(tly_wire *w);
+/* Client: the answer whose further shards an ERROR on an unknown stream can only be about, or NULL.
+ */
+wire_group *tly_wire_torn_group(tly_wire *w);
 /* Closes every other stream of the same request as stream `id`, which may be 0: the peer gets an
  * ERROR on each. */
 tly_status tly_wire_give_up_origin(tly_wire *w, uint32_t origin, uint32_t id, uint32_t code,
                                    const char *text);
-void tly_wire_free_group(tly_wire *w, wire_group *group);
+void tly_wire_free_group(tly_wire *w);
 
 /* conn_out.c. Queues a message with a payload of `payload_len` bytes to be written by the caller.
  * Returns where, or NULL without memory. */

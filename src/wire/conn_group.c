@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers in shards (interchange, Parallel Transfers): shard 0 on the stream of the request, the
  * others on streams that the server opens. The protocol does not say how a client knows whose
- * shards they are; they are told by parent shape and number (docs/internals/wire.md). */
+ * shards they are, and two tensors can have the same shape: so a client has one such request open
+ * at a time (docs/internals/wire.md). */
 #include <string.h>
 
 #include "base/context.h"
@@ -9,70 +10,25 @@
 #include "wire/conn.h"
 
 wire_group *tly_wire_find_group(tly_wire *w, uint32_t origin) {
-    wire_group *g = w->groups;
-    while (g != NULL && g->origin != origin) {
-        g = g->next;
-    }
-    return g;
+    return w->group != NULL && w->group->origin == origin ? w->group : NULL;
 }
 
-void tly_wire_free_group(tly_wire *w, wire_group *group) {
-    wire_group **link = &w->groups;
-    while (*link != group) {
-        link = &(*link)->next;
+void tly_wire_free_group(tly_wire *w) {
+    if (w->group != NULL) {
+        tly_wire_shards_cleanup(&w->group->shards);
+        tly_base_free(w->context, w->group, sizeof *w->group, _Alignof(wire_group));
+        w->group = NULL;
     }
-    *link = group->next;
-    tly_wire_shards_cleanup(&group->shards);
-    tly_base_free(w->context, group, sizeof *group, _Alignof(wire_group));
-}
-
-/* A request that may be answered in shards and of which none has come. */
-static int waits_for_first(const tly_wire *w, const wire_stream *s) {
-    return s->state == STREAM_ANSWER && s->parallel_ok && s->composite == NULL &&
-           tly_wire_find_group((tly_wire *)(uintptr_t)w, s->origin) == NULL;
 }
 
 int tly_wire_expects_shard(const tly_wire *w) {
-    if (w->groups != NULL || w->lost_shards != 0) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < w->num_streams; i++) {
-        if (waits_for_first(w, &w->streams[i])) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Whose shard is it? By its parent and number; failing that it can only belong to the one answer
- * that is open. `tensor` NULL: it cannot be read. 0: nobody's. */
-static uint32_t find_origin(const tly_wire *w, const tly_descriptor *tensor,
-                            uint32_t total_shards) {
-    uint32_t num = 0, origin = 0;
-    for (const wire_group *g = w->groups; g != NULL; g = g->next) {
-        if (g->shards.seen < g->shards.total) {
-            if (tensor != NULL && tly_wire_shards_match(&g->shards, tensor, total_shards)) {
-                return g->origin;
-            }
-            origin = g->origin;
-            num++;
-        }
-    }
-    for (uint32_t i = 0; i < w->num_streams; i++) {
-        if (waits_for_first(w, &w->streams[i])) {
-            origin = w->streams[i].id;
-            num++;
-        }
-    }
-    return num == 1 ? origin : 0;
+    return w->parallel_origin != 0 || w->gave_up_shards;
 }
 
 tly_status tly_wire_refuse_shard(tly_wire *w, uint32_t code) {
-    if (tly_wire_find_stream(w, w->head.stream) == NULL) {
-        uint32_t origin = find_origin(w, NULL, 0);
-        if (origin != 0) { /* there is room for one stream more than may be: to refuse it on */
-            tly_wire_open_stream(w, w->head.stream, STREAM_ANSWER)->origin = origin;
-        }
+    if (tly_wire_find_stream(w, w->head.stream) == NULL && w->parallel_origin != 0) {
+        /* There is room for one stream more than may be: to refuse it on. */
+        tly_wire_open_stream(w, w->head.stream, STREAM_ANSWER)->origin = w->parallel_origin;
     }
     return tly_wire_reject(w, code == TLY_WIRE_INVALID_MESSAGE ? TLY_WIRE_SHARD_MISMATCH : code);
 }
@@ -86,14 +42,12 @@ static tly_status begin_group(tly_wire *w, uint32_t origin, const tly_wire_descr
     }
     g->origin = origin;
     g->left = d->total_shards;
-    g->next = w->groups;
-    w->groups = g;
+    w->group = g;
     return tly_wire_shards_init(w->context, tensor, d->total_shards, &g->shards, &w->event_error);
 }
 
 /* A shard of an answer that was given up: the server is told, the caller was told before. */
 static tly_status refuse_late(tly_wire *w) {
-    w->lost_shards--;
     tly_wire_remember_refused(w, w->head.stream);
     return tly_wire_queue_error(w, w->head.stream, TLY_WIRE_SHARD_MISMATCH,
                                 "the tensor of this shard was given up");
@@ -111,10 +65,9 @@ wire_stream *tly_wire_take_shard(tly_wire *w, const tly_wire_descriptor *d,
         return NULL;
     }
     if (s == NULL) {
-        uint32_t origin = d->total_shards != 1 ? find_origin(w, tensor, d->total_shards) : 0;
-        if (origin == 0) {
+        if (d->total_shards == 1 || w->parallel_origin == 0) {
             *out_status =
-                d->total_shards != 1 && w->lost_shards != 0
+                d->total_shards != 1 && w->gave_up_shards
                     ? refuse_late(w)
                     : tly_wire_broken(w, "desc-unasked",
                                       "a descriptor on stream %u, which carries no tensor",
@@ -123,7 +76,7 @@ wire_stream *tly_wire_take_shard(tly_wire *w, const tly_wire_descriptor *d,
         }
         /* There is room for one stream more than may be: to refuse it on. */
         s = tly_wire_open_stream(w, w->head.stream, STREAM_ANSWER);
-        s->origin = origin;
+        s->origin = w->parallel_origin;
         if (w->num_streams > w->max_streams) {
             tly_base_fail(&w->event_error, TLY_LIMIT, TLY_NO_OFFSET, "max-streams",
                           "a shard comes while %u streams are open, which is the limit",
@@ -148,26 +101,17 @@ wire_stream *tly_wire_take_shard(tly_wire *w, const tly_wire_descriptor *d,
     return s;
 }
 
-wire_group *tly_wire_only_torn_group(tly_wire *w) {
-    wire_group *only = NULL;
-    for (wire_group *g = w->groups; g != NULL; g = g->next) {
-        if (g->shards.seen < g->shards.total) {
-            if (only != NULL) {
-                return NULL;
-            }
-            only = g;
-        }
-    }
-    return only;
+wire_group *tly_wire_torn_group(tly_wire *w) {
+    return w->group != NULL && w->group->shards.seen < w->group->shards.total ? w->group : NULL;
 }
 
 tly_status tly_wire_give_up_origin(tly_wire *w, uint32_t origin, uint32_t id, uint32_t code,
                                    const char *text) {
-    wire_group *g = tly_wire_find_group(w, origin);
     tly_status status = TLY_OK;
-    if (g != NULL) {
-        w->lost_shards += g->shards.total - g->shards.seen;
-        tly_wire_free_group(w, g);
+    if (w->parallel_origin == origin && origin != 0) {
+        w->gave_up_shards = 1;
+        w->parallel_origin = 0;
+        tly_wire_free_group(w);
     }
     for (uint32_t i = 0; i < w->num_streams;) {
         uint32_t other = w->streams[i].id;

@@ -58,6 +58,7 @@ tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *reque
     uint64_t len = tly_wire_request_len(request);
     tly_wire_request check;
     uint8_t *out;
+    int parallel;
     tly_status status = new_stream(wire, error);
     if (status == TLY_OK) {
         status = check_len(wire, len, "the request", error);
@@ -70,6 +71,12 @@ tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *reque
                              "%u layout entries, but a list holds at most 65535",
                              request->layouts.num);
     }
+    parallel = (request->request_flags & TLY_WIRE_PARALLEL_OK) != 0;
+    if (parallel && (wire->parallel_origin != 0 || wire->gave_up_shards)) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "parallel-busy",
+                             "one answer in shards at a time, and none after one was given up: "
+                             "nobody could tell whose shards come");
+    }
     out = tly_wire_queue(wire, TLY_WIRE_TENSOR_REQUEST, wire->next_stream, (uint32_t)len);
     if (out == NULL) {
         return no_memory(error);
@@ -81,8 +88,10 @@ tly_status tly_wire_request_tensor(tly_wire *wire, const tly_wire_request *reque
         return TLY_INVALID_ARGUMENT;
     }
     *out_stream = wire->next_stream++;
-    tly_wire_open_stream(wire, *out_stream, STREAM_ANSWER)->parallel_ok =
-        (request->request_flags & TLY_WIRE_PARALLEL_OK) != 0;
+    tly_wire_open_stream(wire, *out_stream, STREAM_ANSWER)->parallel_ok = (uint8_t)parallel;
+    if (parallel) {
+        wire->parallel_origin = *out_stream;
+    }
     return TLY_OK;
 }
 
@@ -237,6 +246,9 @@ tly_status tly_wire_send_descriptor(tly_wire *wire, uint32_t stream, const void 
     }
     tly_wire_descriptor_put(out, descriptor, len, total_data_bytes, s->shard_index,
                             s->total_shards);
+    if (s->composite != NULL) {
+        wire->out_last->kind = NODE_END; /* behind an END that is dropped it would make no sense */
+    }
     s->pending += members;
     s->state = STREAM_SEND;
     s->total = total_data_bytes;

@@ -247,9 +247,10 @@ static void end_answer(tly_wire *w, wire_stream *s) {
     }
     if (group != NULL) {
         event->left = --group->left;
-        if (group->left == 0) {
-            tly_wire_free_group(w, group);
-        }
+    }
+    if (event->left == 0 && s->origin == w->parallel_origin) {
+        tly_wire_free_group(w);
+        w->parallel_origin = 0;
     }
     tly_wire_close_stream(w, s->id);
 }
@@ -348,20 +349,28 @@ static int was_open(const tly_wire *w, uint32_t id) {
 }
 
 static tly_status take_error(tly_wire *w) {
-    tly_wire_event *event = tly_wire_raise(w, TLY_WIRE_EVENT_ERROR, w->head.stream);
-    wire_group *torn = tly_wire_only_torn_group(w);
+    uint32_t id = w->head.stream;
+    int known = tly_wire_find_stream(w, id) != NULL;
+    wire_group *torn = known || was_open(w, id) ? NULL : tly_wire_torn_group(w);
+    tly_wire_event *event;
     tly_status status = TLY_OK;
+    if (!known && w->has_peer) {
+        int late = torn == NULL && w->gave_up_shards && !was_open(w, id);
+        if (late || tly_wire_was_refused(w, id)) { /* it crossed ours on the way */
+            return TLY_OK;
+        }
+    }
+    event = tly_wire_raise(w, TLY_WIRE_EVENT_ERROR, id);
     tly_wire_error_get(w->control, w->control_len, &event->code, &event->text, &event->text_len);
-    if (tly_wire_find_stream(w, w->head.stream) == NULL && torn != NULL &&
-        !was_open(w, w->head.stream)) {
+    if (torn != NULL) {
         event->origin = torn->origin; /* a shard that failed before its descriptor */
     }
     if (w->role == TLY_WIRE_CLIENT) {
-        status = tly_wire_give_up_origin(w, event->origin, w->head.stream, TLY_WIRE_SHARD_MISMATCH,
+        status = tly_wire_give_up_origin(w, event->origin, id, TLY_WIRE_SHARD_MISMATCH,
                                          "another shard of this tensor failed");
     }
-    tly_wire_drop_frames(w, w->head.stream);
-    tly_wire_close_stream(w, w->head.stream);
+    tly_wire_drop_frames(w, id);
+    tly_wire_close_stream(w, id);
     if (!w->has_peer) {
         w->closing = 1; /* the session was refused */
     }
@@ -570,9 +579,6 @@ tly_status tly_wire_take_header(tly_wire *w) {
     if (needs_stream(h->type) && !(h->type == TLY_WIRE_TENSOR_DESCRIPTOR && may_be_shard(w)) &&
         !has_stream(w, &status)) {
         return status;
-    }
-    if (is_private(h->type) && tly_wire_was_refused(w, h->stream)) {
-        return skip(w);
     }
     if (h->payload_len != 0 && must_be_empty(h->type)) {
         return skip_after(w,

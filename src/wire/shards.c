@@ -29,7 +29,6 @@ tly_status tly_wire_shards_init(const tly_context *context, const tly_descriptor
     out_shards->total = total_shards;
     out_shards->dtype = first->dtype;
     out_shards->layout = first->layout;
-    out_shards->rank = first->rank;
     memcpy(out_shards->parent, first->shard->parent_shape,
            first->rank * sizeof *out_shards->parent);
     /* Shards are to their parent what the members of a partition are to its head. */
@@ -45,14 +44,6 @@ tly_status tly_wire_shards_init(const tly_context *context, const tly_descriptor
 void tly_wire_shards_cleanup(tly_wire_shards *shards) {
     tly_composite_check_free(shards->cover);
     shards->cover = NULL;
-}
-
-int tly_wire_shards_match(const tly_wire_shards *shards, const tly_descriptor *descriptor,
-                          uint32_t total_shards) {
-    return total_shards == shards->total && descriptor->shard != NULL &&
-           descriptor->rank == shards->rank &&
-           (descriptor->rank == 0 || memcmp(descriptor->shard->parent_shape, shards->parent,
-                                            descriptor->rank * sizeof *shards->parent) == 0);
 }
 
 tly_status tly_wire_shards_add(tly_wire_shards *shards, const tly_descriptor *descriptor,

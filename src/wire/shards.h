@@ -16,7 +16,6 @@ typedef struct tly_wire_shards {
     uint32_t seen;
     tly_dtype dtype;
     uint8_t layout;
-    uint32_t rank;
     uint64_t parent[TLY_MAX_RANK];
     uint64_t indexes[TLY_WIRE_MAX_SHARDS / 64]; /* which have come */
 } tly_wire_shards;
@@ -32,9 +31,5 @@ void tly_wire_shards_cleanup(tly_wire_shards *shards);
 /* One more; with the last one cover and overlap are decided. Errors: as above, OVERFLOW. */
 tly_status tly_wire_shards_add(tly_wire_shards *shards, const tly_descriptor *descriptor,
                                uint32_t shard_index, uint32_t total_shards, tly_error *error);
-
-/* 1 if a descriptor looks like one of these shards. */
-int tly_wire_shards_match(const tly_wire_shards *shards, const tly_descriptor *descriptor,
-                          uint32_t total_shards);
 
 #endif

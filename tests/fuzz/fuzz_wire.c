@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a connection, fed with anything in pieces of any size. Byte 0: role and how to answer;
- * byte 1: seed of the sizes; the rest is what the peer sends. */
+/* One end of a connection, fed with anything in pieces of any size: a server that answers, in
+ * shards too, and takes uploads, or a client with requests, one of them open to shards, and an
+ * upload. Byte 0: role and how to answer; byte 1: seed of the sizes; the rest is what the peer
+ * sends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +22,50 @@ typedef struct end {
     tly_wire *wire;
     uint8_t *dest; /* exactly as long as announced, so that a sanitizer sees a byte too many */
     uint32_t dest_stream;
-    uint64_t total, placed;
+    uint64_t total, placed, windowed;
     int answer;
 } end;
 
+/* Names the next part of the destination: all of it, or seven bytes at most. */
+static void name_place(end *e) {
+    uint64_t len = e->total - e->windowed;
+    if ((e->answer & 8) != 0 && len > 7) {
+        len = 7;
+    }
+    expect(tly_wire_set_destination(e->wire, e->dest_stream, e->dest + e->windowed, len) == TLY_OK);
+    e->windowed += len;
+}
+
+/* One tensor at a time gets memory, exactly as much as it announces. */
+static void take(end *e, uint32_t stream, uint64_t total, const tly_descriptor *tensor) {
+    uint64_t len;
+    expect(tensor != NULL && tly_descriptor_data_len(tensor, &len) == TLY_OK && len == total);
+    if (e->dest == NULL && total <= MAX_DEST) {
+        e->total = total;
+        e->dest = malloc(total != 0 ? (size_t)total : 1);
+        e->dest_stream = stream;
+        e->placed = e->windowed = 0;
+        name_place(e);
+    } else if ((e->answer & 4) != 0) {
+        tly_wire_fail_stream(e->wire, stream, TLY_WIRE_INVALID_MESSAGE, "no");
+    }
+}
+
+static void forget(end *e, uint32_t stream) {
+    if (e->dest != NULL && e->dest_stream == stream) {
+        free(e->dest);
+        e->dest = NULL;
+    }
+}
+
 static void serve(end *e, uint32_t stream) {
     static const uint8_t bytes[64] = {0};
+    uint32_t streams[3];
+    if ((e->answer & 16) != 0 &&
+        tly_wire_open_shards(e->wire, stream, 3, streams, NULL) == TLY_OK) {
+        tly_wire_fail_stream(e->wire, streams[2], TLY_WIRE_SERVER_FAILED, "all three");
+        return;
+    }
     if ((e->answer & 2) != 0 ||
         tly_wire_send_descriptor(e->wire, stream, "HRRY\1\0\12\0\0\0", 10, 40, NULL) != TLY_OK) {
         tly_wire_fail_stream(e->wire, stream, TLY_WIRE_UNKNOWN_TENSOR, "none");
@@ -59,32 +99,42 @@ static void on_event(end *e, const tly_wire_event *event) {
         serve(e, event->stream);
         break;
     case TLY_WIRE_EVENT_DESCRIPTOR:
-        if (e->dest == NULL && event->descriptor.total_data_bytes <= MAX_DEST) {
-            e->total = event->descriptor.total_data_bytes;
-            e->dest = malloc(e->total != 0 ? (size_t)e->total : 1);
-            e->dest_stream = event->stream;
-            e->placed = 0;
-            expect(tly_wire_set_destination(e->wire, event->stream, e->dest, e->total) == TLY_OK);
-        } else if ((e->answer & 4) != 0) {
-            tly_wire_fail_stream(e->wire, event->stream, TLY_WIRE_INVALID_MESSAGE, "no");
-        }
+        take(e, event->stream, event->descriptor.total_data_bytes, event->tensor);
+        break;
+    case TLY_WIRE_EVENT_PUT:
+        take(e, event->stream, event->put.total_data_bytes, event->tensor);
         break;
     case TLY_WIRE_EVENT_DATA:
         if (event->stream == e->dest_stream && e->dest != NULL) {
             expect(event->offset == e->placed);
             e->placed += event->len;
-            expect(e->placed <= e->total);
+            expect(e->placed <= e->windowed);
+            if (e->placed == e->windowed && e->placed != e->total) {
+                name_place(e);
+            }
         }
         break;
     case TLY_WIRE_EVENT_END:
         if (event->stream == e->dest_stream && e->dest != NULL) {
             expect(e->placed == e->total);
-            free(e->dest);
-            e->dest = NULL;
+        }
+        forget(e, event->stream);
+        if ((e->answer & 1) == 0) {
+            expect(tly_wire_send_ack(e->wire, event->stream, NULL) == TLY_OK);
+        }
+        break;
+    case TLY_WIRE_EVENT_ERROR:
+        forget(e, event->stream);
+        break;
+    case TLY_WIRE_EVENT_PRIVATE:
+        expect(event->type == 0xF3);
+        for (uint64_t i = 0; i < event->len; i++) {
+            num += event->bytes[i];
         }
         break;
     case TLY_WIRE_EVENT_REJECTED:
         expect(event->error->message[0] != '\0' && event->code != 0);
+        forget(e, event->stream);
         break;
     default:
         break;
@@ -111,7 +161,14 @@ static void drain_output(end *e) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tly_context *context;
-    tly_wire_options options = {.size = sizeof options, .max_streams = 4};
+    tly_wire_options options = {
+        .size = sizeof options, .max_streams = 6, .capability_flags = 15, .private_types = 1u << 3};
+    tly_wire_put put = {.key = "p", .key_len = 1};
+    tly_descriptor tensor;
+    tly_buffer_info buffer;
+    const uint64_t shape[1] = {40};
+    uint8_t descriptor[128];
+    size_t descriptor_len;
     tly_wire_request request = {.key = "k", .key_len = 1, .min_alignment = 64};
     end e = {0};
     uint32_t seed, stream;
@@ -124,7 +181,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     seed = data[1] + 1u;
     expect(tly_wire_new(context, &options, &e.wire, NULL) == TLY_OK);
     for (int i = 0; i < 3 && options.role == TLY_WIRE_CLIENT; i++) {
+        request.request_flags = i == 1 ? TLY_WIRE_PARALLEL_OK : 0;
         expect(tly_wire_request_tensor(e.wire, &request, &stream, NULL) == TLY_OK);
+    }
+    if (options.role == TLY_WIRE_CLIENT) {
+        expect(tly_descriptor_init_row_major(&tensor, &buffer, TLY_U8, 1, shape) == TLY_OK);
+        expect(tly_descriptor_encode(&tensor, descriptor, sizeof descriptor, &descriptor_len,
+                                     NULL) == TLY_OK);
+        put.descriptor = descriptor;
+        put.descriptor_len = (uint32_t)descriptor_len;
+        put.total_data_bytes = 40;
+        expect(tly_wire_put_tensor(e.wire, &put, &stream, NULL) == TLY_OK);
     }
     data += 2;
     size -= 2;

@@ -107,6 +107,22 @@ static inline void plain_tensor(plain_bytes *p, uint64_t num, uint64_t parent, u
     }
 }
 
+/* The serialised head of a composite of `count` members: u8, rank 1, `num` elements. */
+static inline void plain_head(plain_bytes *p, uint64_t num, uint8_t rule, uint32_t count) {
+    plain_put(p, "HRRY\1\0", 6);
+    plain_number(p, 45, 4);
+    plain_number(p, 0, 4);    /* flags */
+    plain_number(p, 0x11, 1); /* u8 */
+    plain_number(p, 0x0B, 1); /* composite */
+    plain_number(p, 1, 4);    /* rank */
+    plain_number(p, num, 8);
+    plain_number(p, 0, 8); /* byte_offset */
+    plain_number(p, rule, 1);
+    plain_number(p, 0, 3); /* no operation */
+    plain_number(p, count, 4);
+    plain_number(p, 0, 1); /* no buffers */
+}
+
 /* `total` bytes of u8. */
 static inline void plain_descriptor(plain_bytes *out, uint32_t stream, uint64_t total) {
     plain_bytes p = {0};
