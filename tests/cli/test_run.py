@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""run and check through the built command."""
+
+import gzip
+import json
+
+from command import CommandTest, run
+
+SUM = """
+        .globl _start
+_start: BSTART.STD FALL
+        addi zero, 0, ->a1
+loop:   BSTART.STD COND, loop
+        add a1, a0, ->a1
+        subi a0, 1, ->a0
+        setc.ne a0, zero
+        C.BSTOP
+        BSTART.STD RET
+        sdi a1, [a2, 0]
+        C.BSTOP
+        .data
+        .globl total
+        .size total, 8
+total:  .quad 0
+"""
+ARGS = ["--arg", "10", "--arg", "0", "--arg", "total"]
+CASE = {"id": "one", "group": "g", "asm": "addi", "form": "addi", "init": {"tpc": "0x0"},
+        "words": [{"hex": "0x5001", "bits": 16}], "final": {}, "steps": []}
+
+
+class Run(CommandTest):
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    def sum(self):
+        return self.write("sum.s", SUM)
+
+    def test_result(self):
+        out = self.good("run", self.sum(), *ARGS, "--result", "total").out
+        self.assertTrue(out.splitlines()[1].startswith("37 00 00 00 00 00 00 00"), out)
+        self.assertEqual(out, self.good("run", self.sum(), *ARGS, "--result", "total,8").out)
+
+    def test_golden(self):
+        good = self.write("good.hex", "37 00 00 00 00 00 00 00\n")
+        self.good("run", self.sum(), *ARGS, "--result", "total", "--golden", good)
+        bad = self.write("bad.hex", "37 00 01 00 00 00 00 00\n")
+        self.fails(1, "byte 2 of the result", "run", self.sum(), *ARGS, "--result", "total",
+                   "--golden", bad)
+        short = self.write("short.hex", "37 00")
+        self.fails(1, "has 2 bytes, the result 8", "run", self.sum(), *ARGS, "--result", "total",
+                   "--golden", short)
+
+    def test_every_format_runs(self):
+        source = self.sum()
+        out = self.good("run", source, *ARGS, "--state", "json").out
+        for more in (["--format", "elf"], ["-c"]):
+            elf = self.folder / "sum.elf"
+            self.good("asm", source, "-o", elf, *more)
+            self.assertEqual(self.good("run", elf, *ARGS, "--state", "json").out, out)
+        for form in ("flat", "hex"):
+            path = self.folder / ("sum." + form)
+            self.good("asm", source, "-o", path, "--format", form)
+            args = ["--arg", "10", "--arg", "0", "--arg", "0x8000"]
+            state = json.loads(self.good("run", path, "--format", form, *args, "--state", "json").out)
+            self.assertEqual(state["state"]["gpr[0][3]"], "0x37")
+
+    def test_state(self):
+        state = json.loads(self.good("run", self.sum(), *ARGS, "--state", "json").out)["state"]
+        self.assertEqual(state["gpr[0][3]"], "0x37")
+        self.assertNotIn("tpc", state)
+
+    def test_trace(self):
+        lines = run("run", self.sum(), *ARGS, "--trace", "text").err.splitlines()
+        self.assertIn("a1=0xa", "\n".join(lines))
+        self.assertIn("w8[0x", lines[-2])
+        self.assertIn("=0x37", lines[-2])
+        rows = [json.loads(l) for l in
+                run("run", self.sum(), *ARGS, "--trace", "jsonl").err.splitlines()]
+        self.assertEqual(len(rows), len(lines))
+        self.assertEqual(rows[1]["entered_body"], True)
+        self.assertEqual(rows[-2]["memory"][0]["kind"], "write")
+        self.assertEqual(rows[-2]["memory"][0]["value"], "0x37")
+        self.assertEqual(rows[-1]["next_pc"], "0x0")
+        for before, after in zip(rows, rows[1:]):
+            self.assertEqual(before["next_pc"], after["pc"])
+
+    def test_stats(self):
+        out = self.good("run", self.sum(), *ARGS, "--stats").out
+        self.assertIn("instructions           55\n", out)
+        self.assertIn("refused                 0\n", out)
+
+    def test_a_fault_says_which_where_and_why(self):
+        source = self.write("f.s", "BSTART.STD FALL\nlui 0xfffff, ->a0\nldi [a0, 0], ->a1\nC.BSTOP\n")
+        done = self.fails(8, "DataPage at 0x10008 (ldi [a0, 0], ->a1)", "run", source)
+        self.assertIn("[memory-range]", done.err)
+        rows = [json.loads(l) for l in
+                run("run", source, "--trace", "jsonl").err.splitlines() if l.startswith("{")]
+        self.assertEqual(rows[-1]["trap"]["fault"], "DataPage")
+        self.assertEqual(rows[-1]["trap"]["rule"], "memory-range")
+
+    def test_limits(self):
+        source = self.write("l.s", "a: BSTART.STD DIRECT, a\nC.BSTOP\n")
+        self.fails(9, "1000 steps were not enough", "run", source, "--max-steps", "1000")
+        self.fails(9, "0 steps were not enough", "run", source, "--max-steps", "0")
+
+    def test_fetch_outside(self):
+        source = self.write("o.s", "BSTART.STD FALL\nC.BSTOP\n")
+        self.fails(8, "it does not lie in memory", "run", source, "--memory", "65542")
+
+    def test_wrong_inputs(self):
+        source = self.sum()
+        self.fails(6, "neither an address nor a symbol", "run", source, "--entry", "nowhere")
+        self.fails(2, "--memory takes bytes", "run", source, "--memory", "lots")
+        self.fails(2, "memory ends at 0x1000", "run", source, "--memory", "4K")
+        self.fails(2, "how many bytes?", "run", source, *ARGS, "--result", "loop")
+        self.fails(2, "does not lie in memory", "run", source, *ARGS, "--result", "0x3fffffff,2")
+        self.fails(2, "at most eight arguments", "run", source, *(["--arg", "1"] * 9))
+        self.fails(5, "", "run", self.folder / "missing.s")
+        done = run("run", self.write("bad.s", "nonsense a0\n"))
+        self.assertEqual(done.code, 3)
+        self.assertIn("asm-mnemonic", done.err)
+
+    def test_entry_and_stop(self):
+        state = json.loads(self.good("run", self.sum(), "--stop-pc", "loop", "--state", "json").out)
+        self.assertEqual(state["state"]["tpc"], "0x10008")
+
+    def test_check(self):
+        steps = [[1, "Fault_None", "0x0", "0x4"]]
+        case = CASE | {"words": [{"hex": "0x00001001", "bits": 32}], "steps": steps,
+                       "status": "executed",
+                       "final": {"tpc": "0x4", "sysreg": {"cycle": "0x1"}, "other": {
+                           "_BundleActive": True, "_BundleSequentialPC": "0x4",
+                           "_FrameStackReturnTarget": "0x4"},
+                           "barg": {"bpcn": "0x4", "taken": True}}}
+        out = run("check", "pto", self.write("a.jsonl", json.dumps(case))).out
+        # what a block start leaves is all in the case but its operation
+        self.assertIn("bundle_operation", out)
+        name = [w for w in out.split() if w.startswith("bundle_operation")]
+        self.assertTrue(name)
+        path = self.folder / "bad.jsonl.gz"
+        with gzip.open(path, "wt") as file:
+            file.write(json.dumps(case | {"steps": [[0, "Fault_DataPage", "0x0", "0x4"]]}) + "\n")
+        done = run("check", "pto", path)
+        self.assertEqual(done.code, 1)
+        self.assertIn("expected rejected DataPage, got executed None", done.out)
+        self.assertIn("0 passed, 1 failed", done.out)
+
+    def test_check_refuses_what_is_no_case(self):
+        self.fails(3, "line 1 is no recorded case", "check", "pto", self.write("x.jsonl", "{}\n"))
+        self.fails(3, "the machine has no such state", "check", "pto",
+                   self.write("y.jsonl", json.dumps(CASE | {"init": {"other": {"_Nothing": 1}}})))
+        self.fails(2, "there are no vectors of the kind", "check", "abc", self.write("z", ""))
+        done = run("check", "pto", self.write("e.jsonl", ""))
+        self.assertEqual(done.code, 1)
+        self.assertIn("no vector was run", done.err)
+
