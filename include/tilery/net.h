@@ -52,7 +52,13 @@ typedef struct tly_client_options {
     uint32_t max_message_size;    /* largest frame accepted, bytes; 0: 16 MiB */
     uint32_t socket_buffer_len;   /* SO_RCVBUF in bytes; 0: what has been measured to be best */
     const tly_tls_options *tls;   /* for tls: addresses; NULL: all defaults */
+    uint32_t flags;               /* TLY_CLIENT_* */
+    uint32_t reserved;            /* 0 */
 } tly_client_options;
+
+/* On a Unix socket the server may hand a tensor over as memory that all clients on the machine
+ * share, instead of sending it (docs/spec/handover.md). The result can then only be read. */
+#define TLY_CLIENT_SHARED 1u
 
 /* Connects and says hello. `options` may be NULL. Errors: INVALID_ARGUMENT (address), IO, TIMEOUT,
  * CLOSED, PEER (the server refuses), PROTOCOL, MODULE (tls: without OpenSSL). */
@@ -134,6 +140,10 @@ TLY_API const tly_descriptor *tly_fetched_descriptor(const tly_fetched *fetched)
 TLY_API const void *tly_fetched_descriptor_bytes(const tly_fetched *fetched, size_t *out_len);
 TLY_API void *tly_fetched_data(tly_fetched *fetched);         /* all buffers, back to back */
 TLY_API uint64_t tly_fetched_len(const tly_fetched *fetched); /* bytes */
+
+/* Not 0: the data is memory that others share (TLY_CLIENT_SHARED); writing to it ends the process.
+ */
+TLY_API int tly_fetched_is_shared(const tly_fetched *fetched);
 
 /* Which preference the server honoured: its index in request->layouts, or num_layouts where it
  * served the native layout unasked. */

@@ -106,6 +106,7 @@ typedef struct tly_server_stats {
     uint64_t num_packings;     /* variants packed into the cache */
     uint64_t num_shared;       /* answers from a variant that another request had made */
     uint64_t num_put;          /* tensors accepted from clients */
+    uint64_t num_handed_over;  /* answers without a copy, to clients on the same machine */
 } tly_server_stats;
 
 /* Counts since tly_server_new. Thread-safe. */

@@ -170,6 +170,10 @@ uint64_t tly_bench_peak_memory(void);
  * Returns the processor, or -1. */
 int tly_bench_pin(void);
 
+/* Binds to a processor that tly_bench_pin left over, where there is one; `taken` is what it
+ * returned. */
+void tly_bench_pin_other(int taken);
+
 /* Lets the calling thread run again wherever the system allows it to. */
 void tly_bench_unpin(void);
 

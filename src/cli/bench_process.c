@@ -28,6 +28,18 @@ int tly_bench_pin(void) {
     return -1;
 }
 
+void tly_bench_pin_other(int taken) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = 0; i < CPU_SETSIZE && taken >= 0; i++) {
+        if (i != taken && i < sysconf(_SC_NPROCESSORS_ONLN)) {
+            CPU_SET(i, &set);
+            sched_setaffinity(0, sizeof set, &set);
+            return;
+        }
+    }
+}
+
 void tly_bench_unpin(void) {
     cpu_set_t set;
     memset(&set, 0xFF, sizeof set); /* the system keeps those that the process may use */

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,19 +47,6 @@ typedef struct rig {
 } rig;
 
 /* ---- the other processes ---- */
-
-/* Binds to the processor that tly_bench_pin leaves over, where there is one. */
-static void pin_other(int taken) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (int i = 0; i < CPU_SETSIZE && taken >= 0; i++) {
-        if (i != taken && i < sysconf(_SC_NPROCESSORS_ONLN)) {
-            CPU_SET(i, &set);
-            sched_setaffinity(0, sizeof set, &set);
-            return;
-        }
-    }
-}
 
 static void child_of(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -125,7 +111,7 @@ static tly_status rig_fork(rig *r, int taken, tly_error *error) {
     r->server = fork();
     if (r->server == 0) {
         child_of(parent);
-        pin_other(taken);
+        tly_bench_pin_other(taken);
         run_server(r, ready[1]);
     }
     close(ready[1]);
@@ -137,7 +123,7 @@ static tly_status rig_fork(rig *r, int taken, tly_error *error) {
     r->sender = fork();
     if (r->sender == 0) {
         child_of(parent);
-        pin_other(taken);
+        tly_bench_pin_other(taken);
         close(pair[0]);
         run_sender(r, pair[1]);
     }
@@ -319,6 +305,8 @@ static const tly_bench_case cases[] = {
      "fetch over loopback TCP against nginx and curl", tly_bench_serve_tcp},
     {"serve.tls.256MiB", "GB/s", TLY_BENCH_BETTER_HIGHER, "the same over TLS 1.3",
      tly_bench_serve_tls},
+    {"serve.handover.1GiB", "ms", TLY_BENCH_BETTER_LOWER,
+     "local hand-over of a packed tensor against one of 1 MiB", tly_bench_serve_handover},
     {"serve.cached.first_byte", "us", TLY_BENCH_BETTER_LOWER,
      "first byte of a variant that is packed already against a PING", tly_bench_serve_first_byte},
 };

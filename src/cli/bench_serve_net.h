@@ -20,12 +20,13 @@ typedef struct tly_serve_rig {
     uint64_t len;
     char address[160]; /* of our server */
     pid_t server;
+    int taken; /* by us, so that the server goes elsewhere; -1: nobody is bound */
     tly_bench_nginx nginx;
 } tly_serve_rig;
 
-/* Makes the folder with a matrix of rows x columns f32. */
+/* Makes the folder with a matrix of rows x columns f32; the plain file only `with_plain`. */
 tly_status tly_serve_rig_init(tly_serve_rig *rig, const tly_context *context, uint64_t rows,
-                              uint64_t columns, tly_error *error);
+                              uint64_t columns, int with_plain, tly_error *error);
 
 /* Starts our server on `listen`; rig->address gets the address with its port. `options` may be
  * NULL. */
@@ -44,6 +45,7 @@ tly_status tly_serve_skip_missing(tly_bench *bench, const tly_bench_case *self, 
 
 tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_tls(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_serve_handover(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_first_byte(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error);
 

@@ -48,12 +48,13 @@ static tly_status write_container(const tly_serve_rig *rig, const uint64_t *shap
 }
 
 tly_status tly_serve_rig_init(tly_serve_rig *rig, const tly_context *context, uint64_t rows,
-                              uint64_t columns, tly_error *error) {
+                              uint64_t columns, int with_plain, tly_error *error) {
     const uint64_t shape[] = {rows, columns};
     tly_status status;
     void *bytes;
     memset(rig, 0, sizeof *rig);
     rig->context = context;
+    rig->taken = -1;
     rig->len = rows * columns * 4;
     snprintf(rig->folder, sizeof rig->folder, "/tmp/tilery-bench-XXXXXX");
     if (mkdtemp(rig->folder) == NULL) {
@@ -70,7 +71,7 @@ tly_status tly_serve_rig_init(tly_serve_rig *rig, const tly_context *context, ui
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a tensor");
     }
     tly_bench_fill_f32(bytes, (size_t)rig->len, 7);
-    status = write_plain(rig->plain, bytes, rig->len, error);
+    status = with_plain ? write_plain(rig->plain, bytes, rig->len, error) : TLY_OK;
     if (status == TLY_OK) {
         status = write_container(rig, shape, bytes, error);
     }
@@ -115,6 +116,7 @@ tly_status tly_serve_rig_serve(tly_serve_rig *rig, const char *listen,
         if (getppid() != parent) {
             _exit(1);
         }
+        tly_bench_pin_other(rig->taken);
         close(ready[0]);
         serve(rig, listen, options, ready[1]);
     }

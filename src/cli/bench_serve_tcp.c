@@ -72,7 +72,7 @@ static tly_status compare(tly_bench *bench, const tly_bench_case *self, int secu
     tly_serve_rig rig;
     tly_tls_options tls = {.size = sizeof tls};
     tly_server_options options = {.size = sizeof options, .tls = &tls};
-    tly_status status = tly_serve_rig_init(&rig, tly_bench_context(bench), ROWS, COLUMNS, error);
+    tly_status status = tly_serve_rig_init(&rig, tly_bench_context(bench), ROWS, COLUMNS, 1, error);
     if (status == TLY_OK && secure) {
         status = make_certificate(&rig, error);
         tls.certificate = rig.certificate;

@@ -188,7 +188,11 @@ tly_net_result tly_net_send(tly_net_channel *channel, tly_wire *wire, uint64_t *
                 }
                 return result;
             }
-            flags |= MSG_MORE; /* the header of a frame goes with its payload */
+            if (used > 1) {
+                used--; /* what stands before the frame need not wait for it */
+            } else {
+                flags |= MSG_MORE; /* the header of a frame goes with its payload */
+            }
             break;
         }
         iov[used].iov_base = spans[used].at;
@@ -234,30 +238,70 @@ static void keep_fds(tly_net_channel *channel, struct msghdr *message) {
     }
 }
 
-static ssize_t receive_plain(tly_net_channel *channel, const tly_wire_span *spans, uint32_t num) {
+/* Reads once. */
+static ssize_t read_socket(tly_net_channel *channel, struct iovec *iov, uint32_t num) {
     union {
         struct cmsghdr aligned;
         char room[CMSG_SPACE(TLY_NET_MAX_FDS * sizeof(int))];
     } control;
-    struct iovec iov[2];
-    struct msghdr message = {0};
+    struct msghdr message = {.msg_iov = iov,
+                             .msg_iovlen = num,
+                             .msg_control = control.room,
+                             .msg_controllen = sizeof control.room};
     ssize_t n;
-    for (uint32_t i = 0; i < num; i++) {
-        iov[i].iov_base = spans[i].at;
-        iov[i].iov_len = spans[i].len;
-    }
     if (!channel->takes_fds) {
         return readv(channel->fd, iov, (int)num);
     }
-    message.msg_iov = iov;
-    message.msg_iovlen = num;
-    message.msg_control = control.room;
-    message.msg_controllen = sizeof control.room;
     n = recvmsg(channel->fd, &message, MSG_CMSG_CLOEXEC);
     if (n >= 0) {
         keep_fds(channel, &message);
     }
     return n;
+}
+
+/* Gives out what has been read ahead. */
+static size_t take_ahead(tly_net_channel *channel, const tly_wire_span *spans, uint32_t num) {
+    size_t got = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        size_t n = channel->ahead_len - channel->ahead_used;
+        if (n > spans[i].len) {
+            n = spans[i].len;
+        }
+        memcpy(spans[i].at, channel->ahead + channel->ahead_used, n);
+        channel->ahead_used += (uint32_t)n;
+        got += n;
+    }
+    return got;
+}
+
+/* Large targets are filled in place; small ones by way of the memory for what is read ahead. */
+static ssize_t receive_plain(tly_net_channel *channel, const tly_wire_span *spans, uint32_t num) {
+    struct iovec iov[2];
+    size_t room = 0;
+    ssize_t n;
+    if (channel->ahead_used != channel->ahead_len) {
+        return (ssize_t)take_ahead(channel, spans, num);
+    }
+    for (uint32_t i = 0; i < num; i++) {
+        iov[i].iov_base = spans[i].at;
+        iov[i].iov_len = spans[i].len;
+        room += spans[i].len;
+    }
+    if (room >= TLY_NET_AHEAD_LEN) {
+        n = read_socket(channel, iov, num);
+        channel->is_empty = n < 0 || (size_t)n < room;
+        return n;
+    }
+    iov[0].iov_base = channel->ahead;
+    iov[0].iov_len = TLY_NET_AHEAD_LEN;
+    n = read_socket(channel, iov, 1);
+    channel->is_empty = n < TLY_NET_AHEAD_LEN;
+    if (n <= 0) {
+        return n;
+    }
+    channel->ahead_used = 0;
+    channel->ahead_len = (uint32_t)n;
+    return (ssize_t)take_ahead(channel, spans, num);
 }
 
 tly_net_result tly_net_receive(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len) {
@@ -301,7 +345,8 @@ int tly_net_take_fd(tly_net_channel *channel) {
 /* ---- state and end ---- */
 
 int tly_net_has_pending(const tly_net_channel *channel) {
-    return channel->tls != NULL && channel->tls->module->has_pending(channel->tls->at);
+    return channel->tls != NULL ? channel->tls->module->has_pending(channel->tls->at)
+                                : channel->ahead_used != channel->ahead_len;
 }
 
 int tly_net_wants_write(const tly_net_channel *channel) {

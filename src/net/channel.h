@@ -21,7 +21,8 @@ typedef enum tly_net_result {
     TLY_NET_ERROR = 5  /* the connection is broken; errno is set */
 } tly_net_result;
 
-#define TLY_NET_MAX_FDS 8
+#define TLY_NET_MAX_FDS   8
+#define TLY_NET_AHEAD_LEN 4096 /* bytes; a whole request, or an answer up to its data */
 
 /* Plain memory. */
 typedef struct tly_net_channel {
@@ -33,6 +34,9 @@ typedef struct tly_net_channel {
     int (*in_file)(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
     uint32_t num_fds; /* that have come and were not taken */
     int fds[TLY_NET_MAX_FDS];
+    int is_empty;                     /* the last read brought less than it might have */
+    uint32_t ahead_len, ahead_used;   /* bytes */
+    uint8_t ahead[TLY_NET_AHEAD_LEN]; /* read and not given out: small messages come in one read */
 } tly_net_channel;
 
 /* Sends once what the connection has to send, and the descriptors attached to it. */
@@ -42,7 +46,7 @@ tly_net_result tly_net_send(tly_net_channel *channel, tly_wire *wire, uint64_t *
  * with errno ENOMEM. */
 tly_net_result tly_net_receive(tly_net_channel *channel, tly_wire *wire, uint64_t *out_len);
 
-/* Input that the socket no longer tells of, because it has been read and not yet given out. */
+/* Input that the socket no longer tells of, because it has been read and not given out yet. */
 int tly_net_has_pending(const tly_net_channel *channel);
 
 /* The channel cannot go on reading before it has written, though there may be no output. */

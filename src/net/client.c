@@ -131,6 +131,10 @@ static tly_status hello(tly_client *client, tly_error *error) {
             return tly_client_refusal(client, &event, error);
         }
     } while (event.kind != TLY_WIRE_EVENT_HELLO);
+    if (client->shares && tly_net_handover_announced(&event.hello)) {
+        tly_wire_agree_private(client->wire, TLY_HANDOVER_TYPES);
+        client->channel.takes_fds = 1;
+    }
     return TLY_OK;
 }
 
@@ -138,18 +142,19 @@ static tly_status make_wire(tly_client *client, const tly_client_options *option
                             tly_error *error) {
     static const uint8_t cpu[] = {TLY_DEVICE_CPU};
     static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
-    static const tly_wire_layout taken[] = {
+    tly_wire_layout taken[] = {
         {.tag = TLY_LAYOUT_ROW_MAJOR},
         {.tag = TLY_LAYOUT_COL_MAJOR},
         {.tag = TLY_LAYOUT_STRIDED},
         {.tag = TLY_LAYOUT_TILED},
         {.tag = TLY_LAYOUT_MORTON},
         {.tag = TLY_PANEL_LAYOUT_TAG}, /* no profile: any that a request names */
+        tly_net_handover_entry(),      /* the last; left out where it makes no sense */
     };
-    uint8_t bytes[3 * sizeof taken / sizeof taken[0]];
+    uint32_t num = sizeof taken / sizeof taken[0] - (client->shares ? 0 : 1);
+    uint8_t bytes[3 * sizeof taken / sizeof taken[0] + TLY_HANDOVER_METADATA_LEN];
     tly_wire_options wire = {.size = sizeof wire, .role = TLY_WIRE_CLIENT};
-    tly_status status = tly_wire_layouts_put(taken, sizeof taken / sizeof taken[0], bytes,
-                                             sizeof bytes, &wire.layouts, error);
+    tly_status status = tly_wire_layouts_put(taken, num, bytes, sizeof bytes, &wire.layouts, error);
     if (status != TLY_OK) {
         return status;
     }
@@ -205,6 +210,7 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
     client->progress_timeout_ms =
         options->progress_timeout_ms != 0 ? options->progress_timeout_ms : DEFAULT_PROGRESS_MS;
     snprintf(client->address, sizeof client->address, "%s", address);
+    client->shares = (options->flags & TLY_CLIENT_SHARED) != 0 && strncmp(address, "unix:", 5) == 0;
     status = make_wire(client, options, error);
     if (status == TLY_OK) {
         status = tly_net_connect(address,

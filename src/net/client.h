@@ -6,6 +6,7 @@
 #include <tilery/net.h>
 
 #include "net/channel.h"
+#include "net/handover.h"
 #include "net/memory.h"
 #include "net/socket.h"
 
@@ -15,6 +16,7 @@ struct tly_client {
     tly_net_channel channel;
     tly_net_tls_library tls;
     int broken;
+    int shares; /* TLY_CLIENT_SHARED, on a Unix socket */
     uint32_t progress_timeout_ms;
     uint64_t max_tensor_len;
     char address[sizeof((struct sockaddr_un *)0)->sun_path + 16];
@@ -31,6 +33,10 @@ struct tly_fetched {
     uint64_t len;
     uint32_t choice;
     tly_net_block block; /* data, unless it is the caller's */
+    /* handed over: what came before the descriptor */
+    tly_handover handover;
+    int fd; /* -1: none */
+    int shared;
 };
 
 /* Sends everything queued, then waits for the next event. Errors: IO, CLOSED, TIMEOUT,

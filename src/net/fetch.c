@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One tensor: ask, check the descriptor before memory is taken, receive into the destination. */
 #include <string.h>
+#include <unistd.h>
 
 #include <tilery/tensor.h>
 
@@ -184,11 +185,70 @@ static tly_status take_memory(const tly_fetch_request *request, tly_fetched *f, 
     return TLY_OK;
 }
 
+/* ---- a tensor that is handed over ---- */
+
+static void drop_file(tly_fetched *f) {
+    if (f->fd >= 0) {
+        close(f->fd);
+    }
+    f->fd = -1;
+}
+
+/* The message that stands before the descriptor: keeps and checks the file. */
+static tly_status on_handover(tly_client *client, const tly_wire_event *event, tly_fetched *f,
+                              tly_error *error) {
+    tly_status status;
+    if (f->fd >= 0 || f->descriptor_bytes != NULL) {
+        return refuse(TLY_PROTOCOL, "handover-order", "a second hand-over for one tensor", error);
+    }
+    f->fd = tly_net_take_fd(&client->channel);
+    status = tly_net_handover_get(event->bytes, event->len, f->fd, &f->handover, error);
+    if (status != TLY_OK) {
+        drop_file(f);
+    }
+    return status;
+}
+
+/* The descriptor that stands behind it. A caller with a destination of his own gets a copy there.
+ */
+static tly_status take_file(const tly_fetch_request *request, tly_fetched *f, tly_error *error) {
+    uint32_t alignment = wanted_alignment(request, f);
+    tly_net_block map;
+    tly_status status = TLY_OK;
+    if (f->handover.total_data_bytes != f->len) {
+        return tly_base_fail(error, TLY_PROTOCOL, TLY_NO_OFFSET, "handover-total",
+                             "%llu bytes are handed over, the descriptor announces %llu",
+                             (unsigned long long)f->handover.total_data_bytes,
+                             (unsigned long long)f->len);
+    }
+    if (!tly_net_block_map(f->fd, f->handover.file_offset, f->len, alignment, &map)) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no address space for a tensor of %llu bytes",
+                             (unsigned long long)f->len);
+    }
+    drop_file(f);
+    if (request->destination == NULL) {
+        f->block = map;
+        f->data = map.at;
+        f->shared = 1;
+        return TLY_OK;
+    }
+    status = take_memory(request, f, error);
+    if (status == TLY_OK) {
+        memcpy(f->data, map.at, (size_t)f->len);
+    }
+    tly_net_block_cleanup(f->context, &map);
+    return status;
+}
+
+/* ---- the stream ---- */
+
 static tly_status on_descriptor(tly_client *client, const tly_fetch_request *request,
                                 const tly_wire_event *event, tly_fetched *f, tly_error *error) {
     tly_status status = take_descriptor(client, request, &event->descriptor, f, error);
+    int elsewhere = f->fd >= 0;
     if (status == TLY_OK) {
-        status = take_memory(request, f, error);
+        status = elsewhere ? take_file(request, f, error) : take_memory(request, f, error);
     }
     if (status != TLY_OK) { /* tell the server, so that it stops sending */
         tly_wire_fail_stream(client->wire, event->stream,
@@ -197,7 +257,9 @@ static tly_status on_descriptor(tly_client *client, const tly_fetch_request *req
         tly_client_flush(client, NULL);
         return status;
     }
-    if (f->len != 0) {
+    if (elsewhere) {
+        tly_wire_data_elsewhere(client->wire, event->stream);
+    } else if (f->len != 0) {
         tly_wire_set_destination(client->wire, event->stream, f->data, f->len);
     }
     return TLY_OK;
@@ -217,9 +279,20 @@ static tly_status run(tly_client *client, const tly_fetch_request *request, uint
             return tly_client_refusal(client, &event, error);
         }
         if (event.stream != stream) {
+            if (event.kind == TLY_WIRE_EVENT_PRIVATE) {
+                client->broken = 1;
+                return refuse(TLY_PROTOCOL, "handover-stream",
+                              "a tensor is handed over that was not asked for", error);
+            }
             continue;
         }
-        if (event.kind == TLY_WIRE_EVENT_DESCRIPTOR) {
+        if (event.kind == TLY_WIRE_EVENT_PRIVATE) {
+            status = on_handover(client, &event, f, error);
+            if (status != TLY_OK) {
+                client->broken = 1; /* what comes is not what was agreed on */
+                return status;
+            }
+        } else if (event.kind == TLY_WIRE_EVENT_DESCRIPTOR) {
             status = on_descriptor(client, request, &event, f, error);
             if (status != TLY_OK) {
                 return status;
@@ -257,6 +330,7 @@ tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
     }
     f->context = client->context;
+    f->fd = -1;
     error = error != NULL ? error : &own;
     status = send_request(client, request, &stream, error);
     if (status == TLY_OK) {
@@ -287,6 +361,10 @@ uint64_t tly_fetched_len(const tly_fetched *fetched) {
     return fetched->len;
 }
 
+int tly_fetched_is_shared(const tly_fetched *fetched) {
+    return fetched->shared;
+}
+
 uint32_t tly_fetched_choice(const tly_fetched *fetched) {
     return fetched->choice;
 }
@@ -295,6 +373,7 @@ void tly_fetched_free(tly_fetched *fetched) {
     if (fetched == NULL) {
         return;
     }
+    drop_file(fetched);
     tly_net_block_cleanup(fetched->context, &fetched->block);
     tly_base_free(fetched->context, fetched->descriptor_bytes, fetched->descriptor_len, 1);
     tly_base_free(fetched->context, fetched->work, fetched->work_len, 16);

@@ -47,6 +47,33 @@ int tly_net_block_init(const tly_context *context, uint64_t len, uint64_t alignm
     return 1;
 }
 
+int tly_net_block_map(int fd, uint64_t offset, uint64_t len, uint64_t alignment,
+                      tly_net_block *out) {
+    uint64_t whole;
+    uintptr_t at;
+    void *base;
+    memset(out, 0, sizeof *out);
+    if (tly_base_add_u64(len, alignment, &whole) || whole > SIZE_MAX) {
+        return 0;
+    }
+    base = mmap(NULL, (size_t)whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        return 0;
+    }
+    at = ((uintptr_t)base + (uintptr_t)alignment - 1) & ~((uintptr_t)alignment - 1);
+    out->at = mmap((void *)at, (size_t)len, PROT_READ, MAP_SHARED | MAP_FIXED, fd, (off_t)offset);
+    if (out->at == MAP_FAILED) {
+        munmap(base, (size_t)whole);
+        memset(out, 0, sizeof *out);
+        return 0;
+    }
+    out->len = len;
+    out->base = base;
+    out->base_len = (size_t)whole;
+    out->mapped = 1;
+    return 1;
+}
+
 void tly_net_block_cleanup(const tly_context *context, tly_net_block *block) {
     if (block->mapped) {
         munmap(block->base, block->base_len);

@@ -21,6 +21,11 @@ typedef struct tly_net_block {
 /* Returns 1, or 0 without memory. `len` > 0; `alignment` is a power of two. */
 int tly_net_block_init(const tly_context *context, uint64_t len, uint64_t alignment,
                        tly_net_block *out);
+
+/* Maps a part of a file for reading instead; `offset` is a multiple of 4096. The descriptor may be
+ * closed afterwards. */
+int tly_net_block_map(int fd, uint64_t offset, uint64_t len, uint64_t alignment,
+                      tly_net_block *out);
 void tly_net_block_cleanup(const tly_context *context, tly_net_block *block);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "net/handover.h"
 #include "serve/uploads.h"
 
 /* One request being decided. */
@@ -49,7 +50,10 @@ static int32_t skip(decision *d, uint32_t index, const char *why) {
 
 /* ---- producing a layout ---- */
 
-/* Names what will be packed; `profile` is NULL for a core layout. */
+#define NATIVE_VARIANT 0xFF /* no layout has this tag */
+
+/* Names what will be packed, or (NATIVE_VARIANT) copied as it is; `profile`
+ * is NULL for a core layout. */
 static void name_variant(decision *d, uint8_t tag, const tly_panel_profile *profile) {
     tly_answer *a = d->answer;
     uint8_t *out = a->variant;
@@ -351,6 +355,7 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
     } else {
         say(d, "native layout, %s", tly_layout_name(d->stored->layout));
     }
+    name_variant(d, NATIVE_VARIANT, NULL);
     native = *d->stored;
     if (d->named.tag != 0) { /* the peer compares the profile's bytes with those that it sent */
         native.layout = d->named.tag;
@@ -477,13 +482,14 @@ void tly_answer_cleanup(tly_answer *answer) {
     answer->num_parts = 0;
 }
 
-tly_status tly_answer_layouts(uint8_t *buffer, tly_wire_layouts *out_list) {
-    static const tly_wire_layout made[] = {
+tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list) {
+    tly_wire_layout made[] = {
         {.tag = TLY_LAYOUT_ROW_MAJOR}, {.tag = TLY_LAYOUT_COL_MAJOR}, {.tag = TLY_LAYOUT_STRIDED},
         {.tag = TLY_LAYOUT_TILED},                                    /* where it is native */
         {.tag = TLY_LAYOUT_MORTON},    {.tag = TLY_PANEL_LAYOUT_TAG}, /* without metadata: any
                                                                          profile */
+        tly_net_handover_entry(),
     };
-    return tly_wire_layouts_put(made, sizeof made / sizeof made[0], buffer, TLY_ANSWER_LAYOUTS_LEN,
-                                out_list, NULL);
+    return tly_wire_layouts_put(made, sizeof made / sizeof made[0] - (hands_over ? 0 : 1), buffer,
+                                TLY_ANSWER_LAYOUTS_LEN, out_list, NULL);
 }

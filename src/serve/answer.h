@@ -20,7 +20,7 @@ typedef struct tly_answer_limits {
     uint64_t probe_budget; /* bytes of probe work that the peer may still cause; in and out */
 } tly_answer_limits;
 
-/* Says which bytes a packing makes: the source, the layout's tag, and for a panel its template
+/* Says which bytes an answer has: the source, the layout's tag, and for a panel its template
  * without what does not change a byte (alignment, kernel, probe). */
 #define TLY_ANSWER_VARIANT_LEN (sizeof(tly_catalogue_source) + 8 + TLY_PANEL_MAX_LEN)
 
@@ -36,7 +36,7 @@ typedef struct tly_answer {
     const tly_store *store;  /* bytes come from this file; NULL: from memory */
     struct tly_upload *hold; /* keeps the file open, if it may be replaced; NULL otherwise */
     tly_catalogue_source source;
-    uint32_t variant_len; /* 0: nothing is packed, or the source cannot be told */
+    uint32_t variant_len; /* 0: the source cannot be told */
     uint8_t variant[TLY_ANSWER_VARIANT_LEN];
     char reason[256]; /* why this layout, for the log */
 } tly_answer;
@@ -50,8 +50,9 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
                            uint32_t *out_code, tly_error *error);
 void tly_answer_cleanup(tly_answer *answer);
 
-/* What this server announces: `buffer` has room for TLY_ANSWER_LAYOUTS_LEN bytes. */
+/* What this server announces, `hands_over` where it does that: `buffer` has room for
+ * TLY_ANSWER_LAYOUTS_LEN bytes. */
 #define TLY_ANSWER_LAYOUTS_LEN 32
-tly_status tly_answer_layouts(uint8_t *buffer, tly_wire_layouts *out_list);
+tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "net/handover.h"
 #include "serve/server.h"
 
 #define READS_PER_TURN 64 /* then the others have their turn */
@@ -72,7 +73,8 @@ static serve_conn *new_conn(const serve_listener *listener, int fd, tly_error *e
                                 .max_streams = server->options.max_streams,
                                 .max_queued_len = server->options.max_queued_len,
                                 .capability_flags = TLY_WIRE_CAP_TRANSCODING,
-                                .layouts = server->layout_list,
+                                .layouts = listener->kind == TLY_NET_UNIX ? server->local_list
+                                                                          : server->layout_list,
                                 .devices = cpu,
                                 .memory_classes = standard,
                                 .num_devices = sizeof cpu,
@@ -95,6 +97,7 @@ static serve_conn *new_conn(const serve_listener *listener, int fd, tly_error *e
         return NULL;
     }
     c->server = server;
+    c->is_local = listener->kind == TLY_NET_UNIX;
     c->poll.data = c;
     c->poll_open = 1;
     c->number = ++server->next_conn;
@@ -145,6 +148,13 @@ static void kill_broken(serve_conn *c) {
 
 static void on_event(serve_conn *c, const tly_wire_event *event) {
     switch (event->kind) {
+    case TLY_WIRE_EVENT_HELLO:
+        if (c->is_local && c->server->variants.limit != 0 &&
+            tly_net_handover_announced(&event->hello)) {
+            c->hands_over = 1;
+            tly_wire_agree_private(c->wire, TLY_HANDOVER_TYPES);
+        }
+        break;
     case TLY_WIRE_EVENT_REQUEST:
         tly_serve_request(c, event->stream, &event->request);
         break;
@@ -195,6 +205,9 @@ static void read_some(serve_conn *c) {
         if (result == TLY_NET_OK) {
             c->moved_at = uv_now(&c->server->loop);
             take_events(c);
+            if (c->channel.is_empty && !tly_net_has_pending(&c->channel)) {
+                return;
+            }
         } else if (result == TLY_NET_EOF) {
             c->peer_eof = 1;
             tly_serve_uploads_cut(c);

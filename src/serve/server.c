@@ -206,7 +206,8 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
     }
     fill_defaults(&server->options);
     server->variants.limit = server->options.cache_len;
-    tly_answer_layouts(server->layouts, &server->layout_list);
+    tly_answer_layouts(server->layouts, 0, &server->layout_list);
+    tly_answer_layouts(server->local_layouts, server->variants.limit != 0, &server->local_list);
     if (tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
         tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
         return TLY_OUT_OF_MEMORY;
@@ -243,6 +244,7 @@ void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats)
     out_stats->num_packings = atomic_load(&server->packings);
     out_stats->num_shared = atomic_load(&server->shared);
     out_stats->num_put = atomic_load(&server->put);
+    out_stats->num_handed_over = atomic_load(&server->handed);
 }
 
 void tly_server_free(tly_server *server) {

@@ -51,12 +51,12 @@ struct tly_server {
     serve_chunk *spare; /* chunks kept for reuse */
     uint32_t num_spare;
     uint64_t buffered; /* bytes of chunks in use */
-    uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN];
-    tly_wire_layouts layout_list;
-    tly_net_tls_library tls; /* read with the first tls: address */
+    uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN], local_layouts[TLY_ANSWER_LAYOUTS_LEN];
+    tly_wire_layouts layout_list, local_list; /* announced over the network; on this machine */
+    tly_net_tls_library tls;                  /* read with the first tls: address */
     tly_memo memo;
     tly_variants variants;
-    atomic_ullong packings, shared, put;
+    atomic_ullong packings, shared, handed, put;
     atomic_ullong accepted, refused, requests, served, packed, failed, sent_len, max_buffered;
 };
 
@@ -119,6 +119,7 @@ struct serve_stream {
     /* the decision, off the loop */
     uv_work_t work;
     int answered; /* the decision is back, and the descriptor on its way */
+    int handing;  /* the decision is back, and a variant will be handed over when it is whole */
     tly_answer_limits limits;
     uint64_t budget_before;
     uint32_t code;
@@ -150,6 +151,8 @@ struct serve_conn {
     uint64_t number;
     uint64_t accepted_at, moved_at; /* ms of the loop's clock */
     uint64_t drained;
+    int is_local;   /* a Unix socket */
+    int hands_over; /* both sides announced it */
     tly_wire *wire;
     serve_stream *streams;
     serve_chunk *chunks; /* in use */

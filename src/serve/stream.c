@@ -8,7 +8,12 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "net/handover.h"
 #include "serve/server.h"
+
+/* The first frame is short, so that the peer has it while the next is on its way. */
+#define FIRST_FRAME    (UINT64_C(4) << 10)
+#define LEAST_HANDOVER (UINT64_C(64) << 10) /* less is sent sooner than a file is mapped */
 
 /* ---- streams ---- */
 
@@ -123,6 +128,9 @@ static void pump_native(serve_stream *s) {
         if (len > s->native.len) {
             len = s->native.len;
         }
+        if (s->queued == 0 && len > FIRST_FRAME) {
+            len = FIRST_FRAME;
+        }
         if (len == 0) {
             break;
         }
@@ -166,19 +174,6 @@ int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offs
         }
     }
     return 0;
-}
-
-/* The variant that a stream reads has more bytes, or has been given up. */
-void tly_serve_variant_moved(variant_reader *reader) {
-    serve_stream *s = (serve_stream *)(void *)((char *)reader - offsetof(serve_stream, reader));
-    if (s->conn->state == CONN_DEAD) {
-        return; /* it goes when its jobs and its socket are back */
-    }
-    if (reader->variant->state == VARIANT_BROKEN && !s->closed) {
-        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
-                              "the file of this tensor changed while it was being packed");
-    }
-    tly_serve_conn_run(s->conn);
 }
 
 /* ---- packed ---- */
@@ -338,23 +333,17 @@ static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
 
 static void begin(serve_stream *s) {
     const tly_answer *a = &s->answer->answer;
-    s->native.stream = s;
-    s->native.is_native = 1;
-    s->native.len = frame_len(s->conn); /* what a native frame counts for */
+    const tly_variant *v = s->reader.variant;
     s->parts = a->parts;
     s->num_parts = a->num_parts;
-    if (a->plan == NULL) {
-        return;
-    }
-    if (tly_variant_open(s->conn->server, s->answer, &s->reader)) {
-        const tly_variant *v = s->reader.variant;
+    if (v != NULL) {
         s->whole.at = v->map;
         s->whole.len = v->len;
         s->whole.fd = v->fd;
         s->whole.offset = 0;
         s->parts = &s->whole;
         s->num_parts = 1;
-    } else {
+    } else if (a->plan != NULL) {
         uint64_t unit = tly_pack_unit_len(a->plan);
         uint64_t len = chunk_len(s->conn, a->total);
         s->num_units = tly_pack_num_units(a->plan);
@@ -372,21 +361,82 @@ static void decide(uv_work_t *work) {
                         tly_wire_peer(s->conn->wire), &s->answer->request, &s->code, &s->error);
 }
 
+/* The descriptor goes out; returns 0 if the peer does not take it. */
+static int send_descriptor(serve_stream *s) {
+    const tly_answer *a = &s->answer->answer;
+    if (tly_wire_send_descriptor(s->conn->wire, s->id, a->descriptor, a->descriptor_len, a->total,
+                                 &s->error) == TLY_OK) {
+        return 1;
+    }
+    refuse(s->conn, s->id, TLY_WIRE_TOO_LARGE, s->error.message);
+    s->closed = 1;
+    return 0;
+}
+
+static void answer_in_frames(serve_stream *s) {
+    if (send_descriptor(s)) {
+        begin(s);
+        s->answered = 1;
+    }
+}
+
+/* docs/spec/handover.md: the file, the descriptor, and no frames. */
+static void hand_over(serve_stream *s) {
+    serve_conn *c = s->conn;
+    const tly_variant *v = s->reader.variant;
+    const tly_handover message = {.total_data_bytes = v->len};
+    uint8_t bytes[TLY_HANDOVER_LEN];
+    tly_net_handover_put(&message, bytes);
+    if (tly_wire_send_private(c->wire, TLY_HANDOVER_TYPE, s->id, bytes, sizeof bytes, v->fd,
+                              &s->native, &s->error) != TLY_OK) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, s->error.message);
+        return;
+    }
+    s->native.refs++; /* the file stays open until the message has left */
+    c->buffered += s->native.len;
+    if (send_descriptor(s)) {
+        tly_wire_data_elsewhere(c->wire, s->id);
+        finish(s);
+        atomic_fetch_add(&c->server->handed, 1);
+    }
+}
+
+/* A variant is whole, or as whole as it gets. One that cannot be sealed is sent instead. */
+static void handing_moved(serve_stream *s) {
+    const tly_variant *v = s->reader.variant;
+    if (v->state == VARIANT_READY) {
+        s->handing = 0;
+        if (v->sealed) {
+            hand_over(s);
+        } else {
+            answer_in_frames(s);
+        }
+    }
+}
+
+/* The variant that a stream reads has more bytes, or has been given up. */
+void tly_serve_variant_moved(variant_reader *reader) {
+    serve_stream *s = (serve_stream *)(void *)((char *)reader - offsetof(serve_stream, reader));
+    if (s->conn->state == CONN_DEAD) {
+        return; /* it goes when its jobs and its socket are back */
+    }
+    if (!s->closed && reader->variant->state == VARIANT_BROKEN) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
+                              "the file of this tensor changed while it was being packed");
+    } else if (!s->closed && s->handing) {
+        handing_moved(s);
+    }
+    tly_serve_conn_run(s->conn);
+}
+
 /* The decision is there. */
 static void answer(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_server *server = c->server;
     const tly_answer *a = &s->answer->answer;
     const tly_wire_request *request = &s->answer->request;
+    int handing = c->hands_over && a->total >= LEAST_HANDOVER;
     char key[160];
-    if (tly_wire_send_descriptor(c->wire, s->id, a->descriptor, a->descriptor_len, a->total,
-                                 &s->error) != TLY_OK) {
-        refuse(c, s->id, TLY_WIRE_TOO_LARGE, s->error.message);
-        s->closed = 1;
-        return;
-    }
-    begin(s);
-    s->answered = 1;
     if (tly_base_logs(server->context, TLY_LOG_INFO)) {
         tly_base_log(server->context, TLY_LOG_INFO,
                      "connection %llu stream %u: \"%s\", %llu bytes: %s",
@@ -394,6 +444,16 @@ static void answer(serve_stream *s) {
                      tly_base_printable(key, sizeof key, request->key, request->key_len),
                      (unsigned long long)a->total, a->reason);
     }
+    s->native.stream = s;
+    s->native.is_native = 1;
+    s->native.len = frame_len(c); /* what a native frame counts for */
+    if ((handing || a->plan != NULL) && tly_variant_open(server, s->answer, &s->reader) &&
+        handing) {
+        s->handing = 1;
+        handing_moved(s);
+        return;
+    }
+    answer_in_frames(s);
 }
 
 /* On the loop. */

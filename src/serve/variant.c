@@ -210,6 +210,23 @@ static void finish(tly_variant *v) {
     uv_queue_work(&v->server->loop, &v->sealing, seal, sealed); /* fails on NULL arguments only */
 }
 
+/* Bytes [offset, offset + len) of all buffers back to back. */
+static void copy_native(const tly_answer *a, uint64_t offset, uint64_t len, uint8_t *out) {
+    for (uint32_t i = 0; i < a->num_parts && len != 0; i++) {
+        const tly_catalogue_bytes *part = &a->parts[i];
+        uint64_t n;
+        if (offset >= part->len) {
+            offset -= part->len;
+            continue;
+        }
+        n = part->len - offset < len ? part->len - offset : len;
+        memcpy(out, part->at + offset, (size_t)n);
+        out += n;
+        len -= n;
+        offset = 0;
+    }
+}
+
 /* On a thread of the pool. Pages are taken before they are written: without memory that gives an
  * error, and a signal otherwise. */
 static void fill(uv_work_t *work) {
@@ -228,8 +245,12 @@ static void fill(uv_work_t *work) {
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
-    tly_pack_run_units(a->plan, job->first_unit, job->num_units, v->write_map + job->offset,
-                       a->src);
+    if (a->plan != NULL) {
+        tly_pack_run_units(a->plan, job->first_unit, job->num_units, v->write_map + job->offset,
+                           a->src);
+    } else {
+        copy_native(a, job->offset, job->len, v->write_map + job->offset);
+    }
     if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK) {
         job->status = TLY_TRUNCATED;
     }
@@ -262,8 +283,7 @@ static void filled(uv_work_t *work, int status) {
 }
 
 static void start_jobs(tly_variant *v) {
-    const tly_pack_plan *plan = v->answer->answer.plan;
-    uint64_t unit = tly_pack_unit_len(plan);
+    uint64_t unit = v->unit_len;
     while (v->next_unit < v->num_units && v->num_started - v->num_done < VARIANT_JOBS) {
         variant_job *job = &v->jobs[v->num_started % VARIANT_JOBS];
         uint64_t count = v->num_units - v->next_unit;
@@ -287,7 +307,7 @@ static void start_jobs(tly_variant *v) {
 static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64_t hash) {
     tly_variants *all = &server->variants;
     const tly_answer *a = &answer->answer;
-    uint64_t unit = tly_pack_unit_len(a->plan), piece = a->total / 16;
+    uint64_t piece = a->total / 16;
     tly_variant *v;
     if (a->total > SIZE_MAX || !make_room(all, a->total)) {
         return NULL;
@@ -307,8 +327,9 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
         return NULL;
     }
     piece = piece < LEAST_PIECE ? LEAST_PIECE : piece > MOST_PIECE ? MOST_PIECE : piece;
-    v->num_units = tly_pack_num_units(a->plan);
-    v->units_per_piece = unit != 0 && unit < piece ? piece / unit : 1;
+    v->unit_len = a->plan != NULL ? tly_pack_unit_len(a->plan) : piece;
+    v->num_units = a->plan != NULL ? tly_pack_num_units(a->plan) : (v->len + piece - 1) / piece;
+    v->units_per_piece = v->unit_len != 0 && v->unit_len < piece ? piece / v->unit_len : 1;
     v->answer = answer;
     answer->refs++;
     v->hash = hash;
@@ -328,7 +349,7 @@ int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *r
     const tly_answer *a = &answer->answer;
     uint64_t hash;
     tly_variant *v;
-    if (all->limit == 0 || a->plan == NULL || a->variant_len == 0) {
+    if (all->limit == 0 || a->total == 0 || a->variant_len == 0) {
         return 0;
     }
     hash = tly_panel_hash64(a->variant, a->variant_len, 0, 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packed variants of tensors, each made once and shared by all streams that ask for it, also while
- * it is being made. A variant lies in a memory file, so that the kernel can send it from there.
- * Everything but the packing itself happens on the loop's thread. */
+/* Packed variants of tensors (and, where they are handed over, copies of native ones), each made
+ * once and shared by all streams that ask for it, also while it is being made. A variant lies in a
+ * memory file, so that the kernel can send it from there. Everything but the packing itself happens
+ * on the loop's thread. */
 #ifndef TLY_SERVE_VARIANT_H
 #define TLY_SERVE_VARIANT_H
 
@@ -52,6 +53,7 @@ struct tly_variant {
     uint8_t *write_map;
     uint64_t len;      /* bytes */
     uint64_t done_len; /* these are there */
+    uint64_t unit_len; /* bytes of all units but the last */
     uint64_t next_unit, num_units, units_per_piece, num_started, num_done;
     uint32_t busy; /* jobs that are out */
     uint32_t num_readers;
