@@ -347,13 +347,17 @@ static bool is_residue(json_t *residue, const tly_pto_machine *m, const tly_pto_
             return true;
         }
     }
-    json_t *banks = json_object_get(residue, "trapctx");
-    json_object_foreach(banks, bank, object) {
-        json_object_foreach(object, key, value) {
-            snprintf(name, sizeof name, "trap_context[%.8s].%.100s", bank, key);
-            if (tly_pto_place_find(m, name, strlen(name), &other) &&
-                memcmp(&other, place, sizeof other) == 0) {
-                return true;
+    static const struct {
+        const char *key, *name;
+    } banks[] = {{"trapctx", "trap_context"}, {"tiles", "tile"}, {"shared", "shared"}};
+    for (size_t i = 0; i < sizeof banks / sizeof *banks; i++) {
+        json_object_foreach(json_object_get(residue, banks[i].key), bank, object) {
+            json_object_foreach(object, key, value) {
+                snprintf(name, sizeof name, "%s[%.8s].%.100s", banks[i].name, bank, key);
+                if (tly_pto_place_find(m, name, strlen(name), &other) &&
+                    memcmp(&other, place, sizeof other) == 0) {
+                    return true;
+                }
             }
         }
     }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "pto/tile/allocate.h"
+
 /* Where offsets count from. */
 enum { HOME_CONTEXT, HOME_CORE, HOME_MACHINE, HOME_SAVED, HOME_QUEUES, HOME_ENTRIES };
 
@@ -494,6 +496,7 @@ void tly_pto_place_write(tly_pto_machine *m, const tly_pto_place *place, uint64_
     tly_pto_context *context =
         place->saved_ring >= 0 ? &m->core.saved[place->saved_ring].context : &m->core.context;
     context->header.untouched = false;
+    tly_pto_capacity_changed(m);
     for (uint32_t pe = 0; pe < TLY_PTO_NUM_PES; pe++) {
         m->core.gprs[pe][0] = 0; /* R0 reads zero whatever was asked */
     }

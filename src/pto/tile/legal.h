@@ -60,6 +60,15 @@ bool tly_pto_check_source_layout(const tly_pto_machine *machine, tly_pto_plan *p
 /* Type of the operation, or of a result, is one of `types`. */
 bool tly_pto_check_type(tly_pto_plan *plan, uint32_t dtype, uint32_t types);
 
+/* A result's descriptor is legal: whole fractals. */
+bool tly_pto_check_result_legal(const tly_pto_machine *machine, tly_pto_plan *plan,
+                                uint32_t result);
+
+/* What operations with a scalar ask of their source and of the scalar as an element of it. */
+bool tly_pto_check_scalar_source(const tly_pto_machine *machine, tly_pto_plan *plan,
+                                 uint32_t ordinal);
+bool tly_pto_check_scalar_value(tly_pto_plan *plan, uint32_t dtype);
+
 /* Two sources, or a result and a source, have the same shape and layout (and type). */
 bool tly_pto_check_sources_match(const tly_pto_machine *machine, tly_pto_plan *plan, uint32_t left,
                                  uint32_t right);

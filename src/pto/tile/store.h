@@ -48,6 +48,8 @@ typedef struct tly_pto_tile_store {
     tly_pto_elements scratch[TLY_PTO_NUM_SCRATCH_TILES]; /* as large as shared ones */
     void *mapping;
     size_t mapping_len;
+    uint64_t in_use; /* bytes of all active allocations, if known (allocate.h) */
+    bool in_use_known;
 } tly_pto_tile_store;
 
 /* Errors: OUT_OF_MEMORY. Single owner. */

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/tile/allocate.h"
+
+#include "pto/tile/legal.h"
+
+uint64_t tly_pto_capacity_in_use(const tly_pto_machine *m) {
+    tly_pto_tile_store *store = m->tiles;
+    if (!store->in_use_known) {
+        uint64_t sum = 0;
+        for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
+            if (m->core.tiles[i].allocated) {
+                sum += tly_pto_allocation_bytes(m->core.tile_allocation_masks[i],
+                                                m->core.tiles[i].capacity_bytes);
+            }
+        }
+        for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
+            const tly_pto_shared_tile *shared = &m->core.shared_tiles[i];
+            if (shared->descriptor_valid) {
+                sum +=
+                    tly_pto_allocation_bytes(shared->allocation_mask, shared->tile.capacity_bytes);
+            }
+        }
+        store->in_use = sum;
+        store->in_use_known = true;
+    }
+    return store->in_use;
+}
+
+void tly_pto_capacity_changed(tly_pto_machine *m) {
+    m->tiles->in_use_known = false;
+}
+
+tly_pto_tile tly_pto_numeric_tile(uint32_t capacity_bytes, uint32_t columns, uint32_t valid_rows,
+                                  uint32_t valid_columns, uint32_t dtype, uint32_t layout) {
+    return (tly_pto_tile){
+        .allocated = true,
+        .storage_kind = TLY_PTO_NUMERIC,
+        .data_type = (uint8_t)dtype,
+        .layout = (uint8_t)layout,
+        .location = TLY_PTO_LOCATION_ANY,
+        .capacity_bytes = capacity_bytes,
+        .rows = (uint16_t)tly_pto_derived_rows(capacity_bytes, columns, dtype),
+        .columns = (uint16_t)columns,
+        .valid_rows = (uint16_t)valid_rows,
+        .valid_columns = (uint16_t)valid_columns,
+    };
+}
+
+tly_pto_tile tly_pto_predicate_tile(uint32_t capacity_bytes, uint32_t rows, uint32_t columns,
+                                    uint32_t valid_rows, uint32_t valid_columns) {
+    return (tly_pto_tile){
+        .allocated = true,
+        .storage_kind = TLY_PTO_PREDICATE,
+        .data_type = TLY_PTO_U8,
+        .layout = TLY_PTO_LAYOUT_ROW_MAJOR,
+        .location = TLY_PTO_LOCATION_ANY,
+        .capacity_bytes = capacity_bytes,
+        .rows = (uint16_t)rows,
+        .columns = (uint16_t)columns,
+        .valid_rows = (uint16_t)valid_rows,
+        .valid_columns = (uint16_t)valid_columns,
+    };
+}
+
+tly_pto_tile tly_pto_cube_tile(const tly_pto_machine *m, uint32_t capacity_bytes,
+                               uint32_t valid_rows, uint32_t valid_columns, uint32_t dtype,
+                               uint32_t layout) {
+    tly_pto_cube_shape shape = tly_pto_cube_shape_of(layout, valid_rows, valid_columns, dtype);
+    if (shape.cell_count == 0 || shape.storage_bytes > capacity_bytes ||
+        !tly_pto_local_capacity_legal(m, capacity_bytes)) {
+        return (tly_pto_tile){0};
+    }
+    return (tly_pto_tile){
+        .allocated = true,
+        .storage_kind = TLY_PTO_NUMERIC,
+        .data_type = (uint8_t)dtype,
+        .layout = (uint8_t)layout,
+        .location = TLY_PTO_LOCATION_MATRIX,
+        .capacity_bytes = capacity_bytes,
+        .rows = (uint16_t)shape.rows,
+        .columns = (uint16_t)shape.columns,
+        .valid_rows = (uint16_t)valid_rows,
+        .valid_columns = (uint16_t)valid_columns,
+        .cube_k_repeat = (uint16_t)shape.k_repeat,
+        .cube_n_repeat = (uint16_t)shape.n_repeat,
+        .cube_cell_count = (uint16_t)shape.cell_count,
+        .cube_storage_bytes = shape.storage_bytes,
+    };
+}
+
+static uint64_t share_of(const tly_pto_machine *m, uint32_t index) {
+    const tly_pto_tile *tile = &m->core.tiles[index];
+    return tile->allocated ? tly_pto_allocation_bytes(m->core.tile_allocation_masks[index],
+                                                      tile->capacity_bytes)
+                           : 0;
+}
+
+/* Replaces a descriptor and keeps the sum. */
+static void replace(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile,
+                    uint32_t pe_mask) {
+    uint64_t before = tly_pto_capacity_in_use(m) - share_of(m, index);
+    m->core.tiles[index] = *tile;
+    m->core.tile_allocation_masks[index] = (uint8_t)pe_mask;
+    m->core.feature_maps[index].valid = false;
+    m->tiles->in_use = before + share_of(m, index);
+}
+
+void tly_pto_install_tile(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile,
+                          uint32_t pe_mask) {
+    replace(m, index, tile, pe_mask);
+}
+
+void tly_pto_release_tile(tly_pto_machine *m, uint32_t index) {
+    const tly_pto_tile released = {.data_type = TLY_PTO_U8, .location = TLY_PTO_LOCATION_ANY};
+    replace(m, index, &released, 0);
+    tly_pto_elements_clear(&m->tiles->local[index]);
+}

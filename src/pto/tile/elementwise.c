@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations that give an element of the result for each element of their sources
+ * (asl/tile/model/execution/elementwise, unary, fused-multiply-add). */
+#include "base/bytes.h"
+#include "pto/profile/element.h"
+#include "pto/tile/handlers.h"
+#include "pto/tile/header.h"
+#include "pto/tile/lanes.h"
+#include "pto/tile/legal.h"
+#include "pto/tile/rows.h"
+
+enum { LANES = TLY_PTO_LANES, ROW_MAJOR = TLY_PTO_LAYOUT_ROW_MAJOR };
+
+/* Bytes of an element where it has whole ones. */
+static size_t width_of(uint32_t dtype) {
+    return tly_pto_dtype_bits(dtype) / 8;
+}
+
+static bool divides(uint32_t op) {
+    return op == TLY_PTO_TILE_DIV || op == TLY_PTO_TILE_REM;
+}
+
+static bool orders(uint32_t op) {
+    return op == TLY_PTO_TILE_MIN || op == TLY_PTO_TILE_MAX;
+}
+
+static bool logical(uint32_t op) {
+    return op == TLY_PTO_TILE_AND || op == TLY_PTO_TILE_OR || op == TLY_PTO_TILE_XOR;
+}
+
+static uint32_t types_of(uint32_t op) {
+    return logical(op) || op == TLY_PTO_TILE_SHL || op == TLY_PTO_TILE_SHR
+               ? TLY_PTO_TYPES_BYTE_INTEGER
+               : TLY_PTO_TYPES_ARITHMETIC;
+}
+
+/* How the words of an integer result extend its bits: sums and extremes by their sign, bit patterns
+ * by zeros. */
+static uint32_t extension_of(uint32_t op, uint32_t dtype) {
+    bool pattern = logical(op) || op == TLY_PTO_TILE_SHL || op == TLY_PTO_TILE_SHR;
+    return tly_pto_dtype_is_signed(dtype) && !pattern ? TLY_PTO_BY_SIGN : TLY_PTO_BY_ZEROS;
+}
+
+/* Whether an element of an integer tile's valid region is zero. */
+static bool has_zero(const tly_pto_tile *tile, const tly_pto_elements *e) {
+    uint64_t words[LANES];
+    uint32_t first, count;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+        bool zero = false;
+        tly_pto_elements_read(e, tile, first, count, words);
+        for (uint32_t i = 0; i < count; i++) {
+            zero |= words[i] == 0;
+        }
+        if (zero) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+bool tly_pto_check_binary(const tly_pto_machine *m, tly_pto_plan *plan) {
+    uint32_t op = plan->row->variant;
+    if (!tly_pto_check_source_defined(m, plan, 0) || !tly_pto_check_source_defined(m, plan, 1) ||
+        !tly_pto_check_sources_match(m, plan, 0, 1) ||
+        !tly_pto_check_result_matches(m, plan, 0, 0, true)) {
+        return false;
+    }
+    uint32_t dtype = plan->results[0].data_type;
+    if (!tly_pto_check_type(plan, dtype, types_of(op)) ||
+        !tly_pto_check_source_layout(m, plan, 0, ROW_MAJOR)) {
+        return false;
+    }
+    if (orders(op) && tly_pto_dtype_is_floating(dtype) &&
+        (!tly_pto_check_source_encodings(m, plan, 0) ||
+         !tly_pto_check_source_encodings(m, plan, 1))) {
+        return false;
+    }
+    if (divides(op) && tly_pto_dtype_is_integer(dtype) &&
+        has_zero(tly_pto_plan_source(m, plan, 1), tly_pto_plan_source_elements(m, plan, 1))) {
+        return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_DIVISOR_ZERO, plan->operation,
+                                   plan->sources[1], 0, 0);
+    }
+    return true;
+}
+
+/* Integers whose results depend on bits only: the stored elements, run by run. */
+static bool run_integer_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    const uint8_t *left = tly_pto_plan_source_elements(m, plan, 0)->bytes;
+    const uint8_t *right = tly_pto_plan_source_elements(m, plan, 1)->bytes;
+    uint32_t op = plan->row->variant, first, count;
+    size_t width = width_of(tile->data_type);
+    if (!tly_pto_integer_row((tly_pto_tile_binary)op, tile->data_type, left, right, 1, NULL, 0)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = (uint8_t)extension_of(op, tile->data_type);
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        tly_pto_integer_row((tly_pto_tile_binary)op, tile->data_type, left + at, right + at, 1,
+                            out->bytes + at, count);
+    }
+    return true;
+}
+
+/* Stored elements through the profile's row function, where it covers the case. */
+static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_profile *profile = m->profile;
+    const tly_pto_tile *tile = &plan->results[0];
+    const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
+    const tly_pto_elements *right = tly_pto_plan_source_elements(m, plan, 1);
+    tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
+    uint32_t first, count;
+    size_t width = width_of(tile->data_type);
+    if (profile->binary_row == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        (right->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        !profile->binary_row(op, tile->data_type, left->bytes, right->bytes, NULL, 0,
+                             &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        profile->binary_row(op, tile->data_type, left->bytes + at, right->bytes + at,
+                            out->bytes + at, count, &plan->flags);
+    }
+    return true;
+}
+
+static void run_binary_words(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    uint64_t left[LANES], right[LANES];
+    uint32_t first, count;
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+        tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 0), tile, first, count, left);
+        tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 1), tile, first, count, right);
+        for (uint32_t i = 0; i < count; i++) {
+            left[i] = tly_pto_element_binary(m->profile, (tly_pto_tile_binary)plan->row->variant,
+                                             tile->data_type, left[i], right[i], &plan->flags);
+        }
+        tly_pto_elements_write(out, tile, first, count, left);
+    }
+}
+
+bool tly_pto_run_binary(tly_pto_machine *m, tly_pto_plan *plan) {
+    bool integer = tly_pto_dtype_is_integer(plan->results[0].data_type);
+    if (!(integer ? run_integer_rows(m, plan) : run_profile_rows(m, plan))) {
+        run_binary_words(m, plan);
+    }
+    /* the reference keeps no status flags of two-tile operations */
+    plan->flags = 0;
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+/* What all operations with a scalar ask of their source (SelectedBundleTileScalarSourceLegal). */
+bool tly_pto_check_scalar_source(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
+    return tly_pto_check_source_legal(m, plan, ordinal) &&
+           tly_pto_check_source_numeric(m, plan, ordinal) &&
+           tly_pto_check_source_type(m, plan, ordinal, plan->data_type) &&
+           tly_pto_check_source_layout(m, plan, ordinal, ROW_MAJOR) &&
+           tly_pto_check_source_encodings(m, plan, ordinal) &&
+           tly_pto_check_source_extent(m, plan, ordinal);
+}
+
+bool tly_pto_check_scalar_value(tly_pto_plan *plan, uint32_t dtype) {
+    uint64_t scalar = tly_pto_raw(plan->scalar0, dtype);
+    return tly_pto_encoding_valid(dtype, scalar) ||
+           tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SCALAR_ENCODING, plan->operation, scalar,
+                               dtype, 0);
+}
+
+bool tly_pto_schema_scalar(const tly_pto_machine *m, tly_pto_plan *plan) {
+    if (!tly_pto_check_scalar_source(m, plan, 0) ||
+        !tly_pto_check_scalar_value(plan, plan->data_type)) {
+        return false;
+    }
+    if (divides(plan->row->variant) && tly_pto_dtype_is_integer(plan->data_type) &&
+        tly_pto_raw(plan->scalar0, plan->data_type) == 0) {
+        return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SCALAR_ZERO, plan->operation, 0, 0, 0);
+    }
+    return true;
+}
+
+bool tly_pto_check_scalar(const tly_pto_machine *m, tly_pto_plan *plan) {
+    return tly_pto_check_result_matches(m, plan, 0, 0, true);
+}
+
+static bool run_integer_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    const uint8_t *left = tly_pto_plan_source_elements(m, plan, 0)->bytes;
+    tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
+    uint64_t scalar = TLY_BASE_LE64(plan->scalar0);
+    uint32_t first, count;
+    size_t width = width_of(tile->data_type);
+    if (!tly_pto_integer_row(op, tile->data_type, left, &scalar, 0, NULL, 0)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = (uint8_t)extension_of(op, tile->data_type);
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        tly_pto_integer_row(op, tile->data_type, left + at, &scalar, 0, out->bytes + at, count);
+    }
+    return true;
+}
+
+bool tly_pto_run_scalar(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    if (!tly_pto_dtype_is_integer(tile->data_type) || !run_integer_scalar_rows(m, plan)) {
+        uint64_t words[LANES], scalar = tly_pto_raw(plan->scalar0, tile->data_type);
+        uint32_t first, count;
+        tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+        tly_pto_walk walk = tly_pto_walk_rows(tile);
+        while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+            tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 0), tile, first, count,
+                                  words);
+            for (uint32_t i = 0; i < count; i++) {
+                words[i] =
+                    tly_pto_element_binary(m->profile, (tly_pto_tile_binary)plan->row->variant,
+                                           tile->data_type, words[i], scalar, &plan->flags);
+            }
+            tly_pto_elements_write(out, tile, first, count, words);
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+bool tly_pto_run_fill(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    uint64_t words[LANES], scalar = tly_pto_raw(plan->scalar0, tile->data_type);
+    uint32_t first, count;
+    for (uint32_t i = 0; i < LANES; i++) {
+        words[i] = scalar;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+        tly_pto_elements_write(out, tile, first, count, words);
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+static uint32_t unary_types(uint32_t op) {
+    return op == TLY_PTO_TILE_NOT   ? TLY_PTO_TYPES_BYTE_INTEGER
+           : op < TLY_PTO_TILE_SQRT ? TLY_PTO_TYPES_ARITHMETIC
+                                    : TLY_PTO_TYPES_ORDERED_FLOATING;
+}
+
+bool tly_pto_check_unary(const tly_pto_machine *m, tly_pto_plan *plan) {
+    return tly_pto_check_source_defined(m, plan, 0) &&
+           tly_pto_check_result_matches(m, plan, 0, 0, true) &&
+           tly_pto_check_type(plan, plan->results[0].data_type, unary_types(plan->row->variant)) &&
+           tly_pto_check_source_layout(m, plan, 0, ROW_MAJOR) &&
+           tly_pto_check_source_encodings(m, plan, 0);
+}
+
+static bool run_integer_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    const uint8_t *value = tly_pto_plan_source_elements(m, plan, 0)->bytes;
+    tly_pto_tile_unary op = (tly_pto_tile_unary)plan->row->variant;
+    uint32_t first, count;
+    size_t width = width_of(tile->data_type);
+    if (!tly_pto_integer_unary_row(op, tile->data_type, value, NULL, 0)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        tly_pto_integer_unary_row(op, tile->data_type, value + at, out->bytes + at, count);
+    }
+    return true;
+}
+
+bool tly_pto_run_unary(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    if (!tly_pto_dtype_is_integer(tile->data_type) || !run_integer_unary_rows(m, plan)) {
+        uint64_t words[LANES];
+        uint32_t first, count;
+        tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+        tly_pto_walk walk = tly_pto_walk_rows(tile);
+        while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+            tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 0), tile, first, count,
+                                  words);
+            for (uint32_t i = 0; i < count; i++) {
+                words[i] = tly_pto_element_unary(m->profile, (tly_pto_tile_unary)plan->row->variant,
+                                                 tile->data_type, words[i], &plan->flags);
+            }
+            tly_pto_elements_write(out, tile, first, count, words);
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------ */
+
+bool tly_pto_check_fma(const tly_pto_machine *m, tly_pto_plan *plan) {
+    for (uint32_t i = 0; i < plan->num_sources; i++) {
+        if (!tly_pto_check_source_defined(m, plan, i) ||
+            !tly_pto_check_result_matches(m, plan, 0, i, false) ||
+            !tly_pto_check_source_type(m, plan, i, plan->results[0].data_type) ||
+            (tly_pto_dtype_is_floating(plan->results[0].data_type) &&
+             !tly_pto_check_source_encodings(m, plan, i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tly_pto_run_fma(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    uint64_t left[LANES], right[LANES], addend[LANES];
+    uint32_t first, count;
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, LANES, &first, &count)) {
+        tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 0), tile, first, count, left);
+        tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 1), tile, first, count, right);
+        tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 2), tile, first, count, addend);
+        for (uint32_t i = 0; i < count; i++) {
+            left[i] = tly_pto_element_fused(m->profile, tile->data_type, left[i], right[i],
+                                            addend[i], &plan->flags);
+        }
+        tly_pto_elements_write(out, tile, first, count, left);
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Combination of a tile with a column or a row of another one, element for element
+ * (asl/tile/model/execution/expansion). */
+#include "pto/profile/element.h"
+#include "pto/tile/handlers.h"
+#include "pto/tile/header.h"
+#include "pto/tile/lanes.h"
+#include "pto/tile/legal.h"
+
+enum { LANES = TLY_PTO_LANES, ROW_MAJOR = TLY_PTO_LAYOUT_ROW_MAJOR };
+
+static tly_pto_expand operation_of(const tly_pto_plan *plan) {
+    return (tly_pto_expand)(plan->row->variant & ~TLY_PTO_BY_COLUMN);
+}
+
+static bool by_column(const tly_pto_plan *plan) {
+    return (plan->row->variant & TLY_PTO_BY_COLUMN) != 0;
+}
+
+/* The broadcast is the last source. */
+static uint32_t broadcast_of(const tly_pto_plan *plan) {
+    return operation_of(plan) == TLY_PTO_EXPAND_COPY ? 0 : 1;
+}
+
+static bool exponential_types_legal(uint32_t from, uint32_t to) {
+    return (from == TLY_PTO_FP32 || from == TLY_PTO_FP16 || from == TLY_PTO_BF16) &&
+           (to == from || to == TLY_PTO_FP32);
+}
+
+/* The result's type: that of B.DATR, where that is given and says one. */
+static bool check_exponential_types(const tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_header *header = &m->core.context.header;
+    uint32_t to = header->data_attributes_present && header->data.data_type != TLY_PTO_DTYPE_NONE
+                      ? header->data.data_type
+                      : plan->data_type;
+    return exponential_types_legal(plan->data_type, to) ||
+           tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_EXPONENTIAL_TYPES, plan->operation,
+                               plan->data_type, to, 0);
+}
+
+static bool check_broadcast_extent(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
+    const tly_pto_tile *tile = tly_pto_plan_source(m, plan, ordinal);
+    tly_pto_extent extent = tly_pto_header_extent(&m->core.context.header);
+    uint32_t rows = by_column(plan) ? 1 : extent.valid_rows;
+    uint32_t valid_columns = by_column(plan) ? extent.valid_columns : 1;
+    uint32_t columns = by_column(plan) ? extent.columns : 1;
+    if (tile->valid_rows != rows || tile->valid_columns != valid_columns) {
+        return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_REGION, tile->valid_rows,
+                                   tile->valid_columns, rows, valid_columns);
+    }
+    return tile->columns == columns ||
+           tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_COLUMNS, plan->operation,
+                               plan->sources[ordinal], tile->columns, columns);
+}
+
+static bool check_operand(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
+    return tly_pto_check_source_legal(m, plan, ordinal) &&
+           tly_pto_check_source_numeric(m, plan, ordinal) &&
+           tly_pto_check_source_type(m, plan, ordinal, plan->data_type) &&
+           tly_pto_check_source_layout(m, plan, ordinal, ROW_MAJOR) &&
+           tly_pto_check_source_encodings(m, plan, ordinal);
+}
+
+static bool broadcast_has_zero(const tly_pto_machine *m, const tly_pto_plan *plan) {
+    const tly_pto_tile *tile = tly_pto_plan_source(m, plan, 1);
+    const tly_pto_elements *e = tly_pto_plan_source_elements(m, plan, 1);
+    uint32_t count = by_column(plan) ? tile->valid_columns : tile->valid_rows;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tly_pto_element_read(e, tile, i) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tly_pto_schema_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
+    tly_pto_expand op = operation_of(plan);
+    uint32_t broadcast = broadcast_of(plan);
+    if (op == TLY_PTO_EXPAND_EXPDIF && !check_exponential_types(m, plan)) {
+        return false;
+    }
+    if (!check_operand(m, plan, broadcast) || !check_broadcast_extent(m, plan, broadcast)) {
+        return false;
+    }
+    if (op == TLY_PTO_EXPAND_COPY) {
+        return true;
+    }
+    if (!check_operand(m, plan, 0) || !tly_pto_check_source_extent(m, plan, 0)) {
+        return false;
+    }
+    if (op == TLY_PTO_EXPAND_DIV && tly_pto_dtype_is_integer(plan->data_type) &&
+        broadcast_has_zero(m, plan)) {
+        return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_DIVISOR_ZERO, plan->operation,
+                                   plan->sources[1], 0, 0);
+    }
+    return true;
+}
+
+/* B.DATR, which is needed for a pad value, makes the result's type FP64. */
+bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
+    switch (operation_of(plan)) {
+    case TLY_PTO_EXPAND_COPY:
+        return tly_pto_check_source_type(m, plan, 0, plan->results[0].data_type);
+    case TLY_PTO_EXPAND_EXPDIF:
+        return tly_pto_check_result_matches(m, plan, 0, 0, false);
+    default:
+        return tly_pto_check_result_matches(m, plan, 0, 0, true);
+    }
+}
+
+bool tly_pto_run_expand(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
+    uint32_t ordinal = broadcast_of(plan);
+    const tly_pto_tile *broadcast = tly_pto_plan_source(m, plan, ordinal);
+    const tly_pto_elements *broadcast_elements = tly_pto_plan_source_elements(m, plan, ordinal);
+    uint64_t left[LANES], right[LANES];
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    for (uint32_t row = 0; row < tile->valid_rows; row++) {
+        for (uint32_t column = 0; column < tile->valid_columns; column += LANES) {
+            uint32_t count = (uint32_t)tile->valid_columns - column;
+            count = count < LANES ? count : LANES;
+            if (by_column(plan)) {
+                tly_pto_elements_read(broadcast_elements, broadcast, column, count, right);
+            } else {
+                uint64_t word = tly_pto_element_read(broadcast_elements, broadcast, row);
+                for (uint32_t i = 0; i < count; i++) {
+                    right[i] = word;
+                }
+            }
+            if (ordinal != 0) {
+                tly_pto_elements_read(tly_pto_plan_source_elements(m, plan, 0), source,
+                                      row * source->columns + column, count, left);
+                for (uint32_t i = 0; i < count; i++) {
+                    right[i] =
+                        tly_pto_element_expand(m->profile, operation_of(plan), source->data_type,
+                                               tile->data_type, left[i], right[i], &plan->flags);
+                }
+            }
+            tly_pto_elements_write(out, tile, row * tile->columns + column, count, right);
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}

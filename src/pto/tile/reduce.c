@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reduction of rows or columns (asl/tile/model/execution/reduction). */
+#include "pto/profile/element.h"
+#include "pto/tile/handlers.h"
+#include "pto/tile/header.h"
+#include "pto/tile/lanes.h"
+#include "pto/tile/legal.h"
+#include "pto/tile/resolve.h"
+
+enum { LANES = TLY_PTO_LANES };
+
+static bool gives_index(uint32_t op) {
+    return op == TLY_PTO_REDUCE_ARGMIN || op == TLY_PTO_REDUCE_ARGMAX;
+}
+
+bool tly_pto_schema_reduction(const tly_pto_machine *m, tly_pto_plan *plan) {
+    return tly_pto_check_source_legal(m, plan, 0) && tly_pto_check_source_numeric(m, plan, 0) &&
+           tly_pto_check_source_type(m, plan, 0, plan->data_type) &&
+           tly_pto_check_source_layout(m, plan, 0, TLY_PTO_LAYOUT_ROW_MAJOR) &&
+           tly_pto_check_source_extent(m, plan, 0) && tly_pto_check_source_encodings(m, plan, 0);
+}
+
+bool tly_pto_check_reduction(const tly_pto_machine *m, tly_pto_plan *plan) {
+    (void)m;
+    return !gives_index(plan->row->variant) ||
+           tly_pto_check_type(plan, plan->data_type, TLY_PTO_TYPES_NARROW);
+}
+
+/* One row or column, element by element, as it goes. */
+typedef struct line {
+    uint64_t value;
+    uint32_t index; /* of the extreme */
+} line;
+
+static void step(const tly_pto_machine *m, tly_pto_plan *plan, line *l, uint64_t word,
+                 uint32_t index) {
+    bool selected = false;
+    l->value = m->profile->reduce_step((tly_pto_reduction)plan->row->variant, plan->data_type,
+                                       l->value, word, &selected, &plan->flags);
+    if (selected) {
+        l->index = index;
+    }
+}
+
+/* Sums and products begin with their identity and take the first element too. */
+static bool takes_first(uint32_t op) {
+    return op == TLY_PTO_REDUCE_SUM || op == TLY_PTO_REDUCE_PRODUCT;
+}
+
+static line begin(const tly_pto_machine *m, const tly_pto_plan *plan, uint64_t first) {
+    return (line){
+        m->profile->reduce_initial((tly_pto_reduction)plan->row->variant, plan->data_type, first),
+        0};
+}
+
+static uint64_t result_of(const tly_pto_plan *plan, const line *l) {
+    return gives_index(plan->row->variant) ? l->index : l->value;
+}
+
+static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
+    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    uint32_t skipped = takes_first(plan->row->variant) ? 0 : 1;
+    uint64_t words[LANES];
+    for (uint32_t row = 0; row < source->valid_rows; row++) {
+        line l = {0};
+        for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
+            uint32_t count = (uint32_t)source->valid_columns - column;
+            count = count < LANES ? count : LANES;
+            tly_pto_elements_read(in, source, row * source->columns + column, count, words);
+            if (column == 0) {
+                l = begin(m, plan, words[0]);
+            }
+            for (uint32_t i = column == 0 ? skipped : 0; i < count; i++) {
+                step(m, plan, &l, words[i], column + i);
+            }
+        }
+        tly_pto_element_write(out, &plan->results[0], row, result_of(plan, &l));
+    }
+}
+
+/* A strip of columns at a time, so that the source is read in its own order. */
+static void reduce_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
+    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    bool first_too = takes_first(plan->row->variant);
+    uint64_t words[LANES];
+    line lines[LANES];
+    for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
+        uint32_t count = (uint32_t)source->valid_columns - column;
+        count = count < LANES ? count : LANES;
+        for (uint32_t row = 0; row < source->valid_rows; row++) {
+            tly_pto_elements_read(in, source, row * source->columns + column, count, words);
+            for (uint32_t i = 0; i < count; i++) {
+                if (row == 0) {
+                    lines[i] = begin(m, plan, words[i]);
+                }
+                if (row != 0 || first_too) {
+                    step(m, plan, &lines[i], words[i], row);
+                }
+            }
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            words[i] = result_of(plan, &lines[i]);
+        }
+        tly_pto_elements_write(out, &plan->results[0], column, count, words);
+    }
+}
+
+bool tly_pto_run_reduction(tly_pto_machine *m, tly_pto_plan *plan) {
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    if (plan->row->resolve == TLY_PTO_RESOLVE_ROW_REDUCTION) {
+        reduce_rows(m, plan, out);
+    } else {
+        reduce_columns(m, plan, out);
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}

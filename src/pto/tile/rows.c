@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/tile/rows.h"
+
+#include "base/bytes.h"
+#include "pto/profile/format.h"
+
+/* Elements of one width; stored little-endian whatever the host is. */
+#define LOAD_8(v)  (v)
+#define LOAD_16(v) TLY_BASE_LE16(v)
+#define LOAD_32(v) TLY_BASE_LE32(v)
+#define LOAD_64(v) TLY_BASE_LE64(v)
+
+/* A loop with two sources, and the same with one element as the second. */
+#define LOOP(BITS, T, EXPRESSION)                                                                  \
+    do {                                                                                           \
+        const uint##BITS##_t *restrict a = left, *restrict b = right;                              \
+        uint##BITS##_t *restrict c = out;                                                          \
+        if (right_step == 0) {                                                                     \
+            const T y = (T)LOAD_##BITS(b[0]);                                                      \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                const T x = (T)LOAD_##BITS(a[i]);                                                  \
+                c[i] = LOAD_##BITS((uint##BITS##_t)(EXPRESSION));                                  \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (size_t i = 0; i < count; i++) {                                                   \
+                const T x = (T)LOAD_##BITS(a[i]), y = (T)LOAD_##BITS(b[i]);                        \
+                c[i] = LOAD_##BITS((uint##BITS##_t)(EXPRESSION));                                  \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+
+/* `U` computes without overflow, at least as wide as an int. */
+#define BINARY(BITS, U)                                                                            \
+    static bool binary_##BITS(tly_pto_tile_binary op, bool is_signed, const void *left,            \
+                              const void *right, uint32_t right_step, void *out, size_t count) {   \
+        switch (op) {                                                                              \
+        case TLY_PTO_TILE_ADD:                                                                     \
+            LOOP(BITS, U, x + y);                                                                  \
+            return true;                                                                           \
+        case TLY_PTO_TILE_SUB:                                                                     \
+            LOOP(BITS, U, x - y);                                                                  \
+            return true;                                                                           \
+        case TLY_PTO_TILE_MUL:                                                                     \
+            LOOP(BITS, U, x *y);                                                                   \
+            return true;                                                                           \
+        case TLY_PTO_TILE_AND:                                                                     \
+            LOOP(BITS, U, x &y);                                                                   \
+            return true;                                                                           \
+        case TLY_PTO_TILE_OR:                                                                      \
+            LOOP(BITS, U, x | y);                                                                  \
+            return true;                                                                           \
+        case TLY_PTO_TILE_XOR:                                                                     \
+            LOOP(BITS, U, x ^ y);                                                                  \
+            return true;                                                                           \
+        case TLY_PTO_TILE_SHL:                                                                     \
+            LOOP(BITS, U, x << (y % BITS));                                                        \
+            return true;                                                                           \
+        case TLY_PTO_TILE_SHR:                                                                     \
+            if (is_signed) {                                                                       \
+                LOOP(BITS, int##BITS##_t, x >> ((uint##BITS##_t)y % BITS));                        \
+            } else {                                                                               \
+                LOOP(BITS, uint##BITS##_t, x >> (y % BITS));                                       \
+            }                                                                                      \
+            return true;                                                                           \
+        case TLY_PTO_TILE_MAX:                                                                     \
+            if (is_signed) {                                                                       \
+                LOOP(BITS, int##BITS##_t, x < y ? y : x);                                          \
+            } else {                                                                               \
+                LOOP(BITS, uint##BITS##_t, x < y ? y : x);                                         \
+            }                                                                                      \
+            return true;                                                                           \
+        case TLY_PTO_TILE_MIN:                                                                     \
+            if (is_signed) {                                                                       \
+                LOOP(BITS, int##BITS##_t, y < x ? y : x);                                          \
+            } else {                                                                               \
+                LOOP(BITS, uint##BITS##_t, y < x ? y : x);                                         \
+            }                                                                                      \
+            return true;                                                                           \
+        default:                                                                                   \
+            return false;                                                                          \
+        }                                                                                          \
+    }
+BINARY(8, uint32_t)
+BINARY(16, uint32_t)
+BINARY(32, uint32_t)
+BINARY(64, uint64_t)
+#undef BINARY
+#undef LOOP
+
+bool tly_pto_integer_row(tly_pto_tile_binary op, uint32_t dtype, const void *left,
+                         const void *right, uint32_t right_step, void *out, size_t count) {
+    bool is_signed = tly_pto_dtype_is_signed(dtype);
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        return binary_8(op, is_signed, left, right, right_step, out, count);
+    case 16:
+        return binary_16(op, is_signed, left, right, right_step, out, count);
+    case 32:
+        return binary_32(op, is_signed, left, right, right_step, out, count);
+    case 64:
+        return binary_64(op, is_signed, left, right, right_step, out, count);
+    default:
+        return false;
+    }
+}
+
+#define LOOP(BITS, EXPRESSION)                                                                     \
+    do {                                                                                           \
+        const uint##BITS##_t *restrict a = value;                                                  \
+        uint##BITS##_t *restrict c = out;                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const uint##BITS##_t x = LOAD_##BITS(a[i]);                                            \
+            const bool negative = is_signed && (x >> (BITS - 1)) != 0;                             \
+            (void)negative;                                                                        \
+            c[i] = LOAD_##BITS((uint##BITS##_t)(EXPRESSION));                                      \
+        }                                                                                          \
+    } while (0)
+
+#define UNARY(BITS)                                                                                \
+    static bool unary_##BITS(tly_pto_tile_unary op, bool is_signed, const void *value, void *out,  \
+                             size_t count) {                                                       \
+        switch (op) {                                                                              \
+        case TLY_PTO_TILE_ABS:                                                                     \
+            LOOP(BITS, negative ? 0 - x : x);                                                      \
+            return true;                                                                           \
+        case TLY_PTO_TILE_NOT:                                                                     \
+            LOOP(BITS, ~x);                                                                        \
+            return true;                                                                           \
+        case TLY_PTO_TILE_NEG:                                                                     \
+            LOOP(BITS, 0 - x);                                                                     \
+            return true;                                                                           \
+        case TLY_PTO_TILE_RELU:                                                                    \
+            LOOP(BITS, negative ? 0 : x);                                                          \
+            return true;                                                                           \
+        default:                                                                                   \
+            return false;                                                                          \
+        }                                                                                          \
+    }
+UNARY(8)
+UNARY(16)
+UNARY(32)
+UNARY(64)
+#undef UNARY
+#undef LOOP
+
+bool tly_pto_integer_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void *value, void *out,
+                               size_t count) {
+    bool is_signed = tly_pto_dtype_is_signed(dtype);
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        return unary_8(op, is_signed, value, out, count);
+    case 16:
+        return unary_16(op, is_signed, value, out, count);
+    case 32:
+        return unary_32(op, is_signed, value, out, count);
+    case 64:
+        return unary_64(op, is_signed, value, out, count);
+    default:
+        return false;
+    }
+}
