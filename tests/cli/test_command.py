@@ -14,7 +14,7 @@ from command import ROOT, TILERY, CommandTest, run
 sys.path.insert(0, str(ROOT / "tools"))
 from tlygen import options as generator  # noqa: E402
 
-TABLE = tomllib.loads((ROOT / "tables/options.toml").read_text())
+TABLE = generator.read_commands(ROOT)
 STATUSES = tomllib.loads((ROOT / "tables/status.toml").read_text())["status"]
 COMMANDS = {c["name"]: c for c in TABLE["command"]}
 
