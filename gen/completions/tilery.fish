@@ -16,6 +16,12 @@ complete -c tilery -n '__fish_seen_subcommand_from ls' -F
 complete -c tilery -n '__fish_seen_subcommand_from ls' -l json -d 'print the list as JSON'
 complete -c tilery -n '__fish_seen_subcommand_from ls' -l verify -d 'first check everything in a container but the values of its tensors'
 complete -c tilery -n '__fish_seen_subcommand_from ls' -s h -l help -d 'print this and do nothing else'
+complete -c tilery -n __fish_use_subcommand -a inspect -d 'show everything that a file says about its tensors'
+complete -c tilery -n '__fish_seen_subcommand_from inspect' -F
+complete -c tilery -n '__fish_seen_subcommand_from inspect' -l tensor -x -d 'show this tensor only; those of a stream are called 0, 1, 2 and so on'
+complete -c tilery -n '__fish_seen_subcommand_from inspect' -l hex -d 'show the bytes of the descriptors, every one labelled'
+complete -c tilery -n '__fish_seen_subcommand_from inspect' -l json -d 'print it as JSON'
+complete -c tilery -n '__fish_seen_subcommand_from inspect' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a serve -d 'hand out tensors of containers, packed on the fly'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -F
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l listen -x -d 'where to take connections: unix:/PATH, tcp:127.0.0.1:PORT or tls:127.0.0.1:PORT; port 0 takes a free one; always needed'
@@ -130,5 +136,5 @@ complete -c tilery -n '__fish_seen_subcommand_from bench' -l list -d 'print the 
 complete -c tilery -n '__fish_seen_subcommand_from bench' -l runs -x -d 'samples taken of each side'
 complete -c tilery -n '__fish_seen_subcommand_from bench' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a help -d 'explain a command'
-complete -c tilery -n '__fish_seen_subcommand_from help' -a 'import ls serve get put ping multiply asm disasm ld isa doctor run check bench help'
+complete -c tilery -n '__fish_seen_subcommand_from help' -a 'import ls inspect serve get put ping multiply asm disasm ld isa doctor run check bench help'
 complete -c tilery -n '__fish_seen_subcommand_from help' -s h -l help -d 'print this and do nothing else'

@@ -2,6 +2,7 @@
 /* Made by tools/generate.py from tables/options.toml: do not edit. */
 tly_status tly_cli_run_import(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_inspect(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_get(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_put(tly_cli *cli, tly_error *error);

@@ -17,6 +17,13 @@ enum {
 };
 
 enum {
+    TLY_CLI_INSPECT_TENSOR = 0,
+    TLY_CLI_INSPECT_HEX = 1,
+    TLY_CLI_INSPECT_JSON = 2,
+    TLY_CLI_INSPECT_HELP = 3,
+};
+
+enum {
     TLY_CLI_SERVE_LISTEN = 0,
     TLY_CLI_SERVE_TLS_CERT = 1,
     TLY_CLI_SERVE_TLS_KEY = 2,
@@ -167,6 +174,13 @@ static const tly_cli_option import_options[] = {
 static const tly_cli_option ls_options[] = {
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"verify", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option inspect_options[] = {
+    {"tensor", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"hex", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
@@ -377,6 +391,25 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  What a container holds:\n"
     "    tilery ls model.hrry\n"},
+    {"inspect", tly_cli_run_inspect, inspect_options, 4, 1, 1, "tilery inspect [OPTION]... FILE",
+    "Usage: tilery inspect [OPTION]... FILE\n"
+    "\n"
+    "Shows metadata, and of every tensor its type, shape, layout with all its\n"
+    "fields, buffers, quantization, shard, statistics and role. FILE is a container,\n"
+    "a stream of tensors (- for standard input), or a file that could be imported.\n"
+    "With --hex every byte of every descriptor stands there with its name; where a\n"
+    "descriptor is refused, it is shown as far as it goes, with the byte at fault.\n"
+    "\n"
+    "Options:\n"
+    "      --tensor NAME  show this tensor only; those of a stream are called 0, 1,\n"
+    "                     2 and so on\n"
+    "      --hex          show the bytes of the descriptors, every one labelled\n"
+    "      --json         print it as JSON\n"
+    "  -h, --help         print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  The bytes of a descriptor:\n"
+    "    tilery inspect model.hrry --tensor w --hex\n"},
     {"serve", tly_cli_run_serve, serve_options, 13, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
@@ -753,6 +786,7 @@ const char tly_cli_help[] =
     "Commands:\n"
     "  import    put the tensors of other files into a container\n"
     "  ls        list the tensors of a file\n"
+    "  inspect   show everything that a file says about its tensors\n"
     "  serve     hand out tensors of containers, packed on the fly\n"
     "  get       fetch a tensor in the layout that is wanted\n"
     "  put       put tensors of a container on a server\n"
