@@ -37,6 +37,9 @@ typedef struct area {
 } area;
 
 #define TLY_PTO_RULE(id, name, sentence) TLY_PTO_RULE_##id,
+static const uint16_t scalar_rules[] = {
+#include "pto/rules_scalar.def"
+};
 static const uint16_t block_rules[] = {
 #include "pto/rules_block.def"
 };
@@ -44,7 +47,7 @@ static const uint16_t block_rules[] = {
 
 #define AREA(name)                                                                                 \
     { #name, sizeof(name##_rules) / sizeof(name##_rules[0]), name##_rules }
-static const area areas[] = {AREA(block)};
+static const area areas[] = {AREA(scalar), AREA(block)};
 
 typedef struct player {
     tly_context *context;
@@ -160,7 +163,8 @@ static void execute(player *p, uint64_t word, uint32_t bits) {
              tly_pto_rule_name(p->m->reason.rule));
     }
     keep(p);
-    p->refused = !tly_pto_execute(p->m, word, bits);
+    /* a service request is executed, and traps */
+    p->refused = !tly_pto_execute(p->m, word, bits) || p->m->core.last_fault != TLY_PTO_FAULT_NONE;
 }
 
 static void set_field(player *p, const char *line) {

@@ -14,9 +14,6 @@ static inline uint32_t tly_pto_scalar_type(uint32_t source) {
 static inline uint32_t tly_pto_scalar_signed_type(uint32_t source) {
     return source < 2 ? source + 8 : 31;
 }
-static inline bool tly_pto_scalar_type_supported(uint32_t dtype) {
-    return dtype <= 14;
-}
 
 /* What an instruction reads and writes: 32-bit types use the low half. */
 uint64_t tly_pto_scalar_fp_source(uint64_t value, uint32_t dtype);
