@@ -12,19 +12,18 @@
 #include "num/bits.h"
 #include "tensor/compose.h"
 #include "tensor/layouts.h"
+#include "tensor/own.h"
 #include "tensor/sparse_out.h"
 
 struct tly_transcode {
     const tly_context *context;
     tly_tensor_budget budget;
     tly_view from;
-    tly_pack_plan *plan; /* from nest to nest */
-    uint64_t *tokens;    /* paged destination: of each sequence */
-    uint64_t tokens_len; /* bytes */
-    uint8_t *bytes;      /* the encoded descriptor, then its work memory */
-    size_t bytes_len;
-    uint32_t num_params; /* buffers of the quantization, the last ones */
-    tly_descriptor made; /* decoded from `bytes` */
+    tly_pack_plan *plan;    /* from nest to nest */
+    uint64_t *tokens;       /* paged destination: of each sequence */
+    uint64_t tokens_len;    /* bytes */
+    uint32_t num_params;    /* buffers of the quantization, the last ones */
+    tly_own_descriptor own; /* what comes out */
 };
 
 #define TRY(call)                                                                                  \
@@ -312,21 +311,6 @@ static tly_status plan_params(tly_transcode *t, tly_descriptor *d, tly_quantizat
     return TLY_OK;
 }
 
-static tly_status keep_descriptor(tly_transcode *t, const tly_descriptor *d, tly_error *error) {
-    size_t len, work_len;
-    TRY(tly_descriptor_encode(d, NULL, 0, &len, error));
-    work_len = len + 32;
-    t->bytes_len = len + work_len;
-    t->bytes = tly_base_alloc(t->context, t->bytes_len, 64);
-    if (t->bytes == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                             "no memory for a descriptor of %zu bytes", len);
-    }
-    TRY(tly_descriptor_encode(d, t->bytes, len, &len, error));
-    TRY(tly_descriptor_decode(t->bytes, len, t->bytes + len, work_len, &t->made, NULL, error));
-    return tly_descriptor_check_buffers(&t->made, error);
-}
-
 static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
                            const tly_transcode_options *options, tly_error *error) {
     const tly_tensor_layout *row = tly_tensor_layout_find(layout->layout);
@@ -356,7 +340,7 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
     } else {
         TRY(plan_dense(&d, info, error));
     }
-    TRY(keep_descriptor(t, &d, error));
+    TRY(tly_own_descriptor_init(&t->own, t->context, &d, error));
     if (t->from.kind == TLY_VIEW_NEST && row->kind == TLY_KIND_DENSE &&
         d.layout != TLY_LAYOUT_HILBERT &&
         (t->from.bits < 8 || (t->from.bits & (t->from.bits - 1)) == 0)) {
@@ -365,7 +349,7 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
         if (nest == NULL) {
             return status;
         }
-        status = tly_descriptor_nest(&t->made, nest, error);
+        status = tly_descriptor_nest(&t->own.d, nest, error);
         if (status == TLY_OK) {
             status = tly_pack_plan_new(t->context, nest, t->from.nest, t->from.bits, NULL, &t->plan,
                                        error);
@@ -422,13 +406,13 @@ void tly_transcode_free(tly_transcode *transcode) {
         tly_pack_plan_free(transcode->plan);
         tly_tensor_view_cleanup(&transcode->from, &transcode->budget);
         tly_tensor_give(&transcode->budget, transcode->tokens, transcode->tokens_len);
-        tly_base_free(context, transcode->bytes, transcode->bytes_len, 64);
+        tly_own_descriptor_cleanup(&transcode->own, context);
         tly_base_free(context, transcode, sizeof *transcode, 64);
     }
 }
 
 const tly_descriptor *tly_transcode_descriptor(const tly_transcode *transcode) {
-    return &transcode->made;
+    return &transcode->own.d;
 }
 
 /* ---- the copy -----------------------------------------------------------------------------------
@@ -444,7 +428,7 @@ static void put_entry(void *words, uint64_t number, uint64_t value, int wide) {
 
 /* Pages follow each other in the order of the tokens. */
 static void write_tables(const tly_transcode *t, void *const *buffers) {
-    const tly_block_paged *p = t->made.paged;
+    const tly_block_paged *p = t->own.d.paged;
     uint64_t pages = 0;
     int wide = p->index_type != 0;
     put_entry(buffers[2], 0, 0, wide);
@@ -486,11 +470,11 @@ static int copy_tokens(const tly_view *paged, const tly_view *rows, const uint8_
 /* Any destination with a place for every element, one element after the other. */
 static tly_status run_full(tly_transcode *t, void *const *buffers, tly_error *error) {
     tly_tensor tensor = {
-        .descriptor = &t->made, .buffers = (const void *const *)buffers, .seq_tokens = t->tokens};
+        .descriptor = &t->own.d, .buffers = (const void *const *)buffers, .seq_tokens = t->tokens};
     tly_view to;
     full_out out = {&to, buffers[0], &t->from};
     tly_status status;
-    if (t->made.layout == TLY_LAYOUT_BLOCK_PAGED) {
+    if (t->own.d.layout == TLY_LAYOUT_BLOCK_PAGED) {
         write_tables(t, buffers);
     }
     TRY(tly_tensor_view_init(&to, &t->budget, &tensor, error));
@@ -510,34 +494,34 @@ static tly_status run_full(tly_transcode *t, void *const *buffers, tly_error *er
 
 tly_status tly_transcode_run(tly_transcode *transcode, void *const *buffers, tly_error *error) {
     tly_transcode *t = transcode;
-    uint32_t base = t->made.num_buffers - t->num_params;
+    uint32_t base = t->own.d.num_buffers - t->num_params;
     uint32_t src_base = t->from.d->num_buffers - t->num_params;
     tly_status status = TLY_OK;
-    for (uint32_t i = 0; i < t->made.num_buffers; i++) {
-        if (buffers == NULL || (buffers[i] == NULL && t->made.buffers[i].byte_size != 0)) {
+    for (uint32_t i = 0; i < t->own.d.num_buffers; i++) {
+        if (buffers == NULL || (buffers[i] == NULL && t->own.d.buffers[i].byte_size != 0)) {
             return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "null-argument",
                                  "buffer %u is NULL", i);
         }
     }
-    if (t->made.buffers[0].byte_size != 0 &&
+    if (t->own.d.buffers[0].byte_size != 0 &&
         (t->plan == NULL || t->from.bits < 8 || tly_pack_has_gaps(t->plan) ||
-         tly_pack_dst_len(t->plan) != t->made.buffers[0].byte_size)) {
-        memset(buffers[0], 0, t->made.buffers[0].byte_size);
+         tly_pack_dst_len(t->plan) != t->own.d.buffers[0].byte_size)) {
+        memset(buffers[0], 0, t->own.d.buffers[0].byte_size);
     }
     if (t->plan != NULL) {
-        if (t->made.buffers[0].byte_size != 0 && t->from.bytes != NULL) {
-            tly_pack_run(t->plan, (uint8_t *)buffers[0] + t->made.byte_offset,
+        if (t->own.d.buffers[0].byte_size != 0 && t->from.bytes != NULL) {
+            tly_pack_run(t->plan, (uint8_t *)buffers[0] + t->own.d.byte_offset,
                          t->from.bytes + t->from.d->byte_offset);
         }
-    } else if (is_sparse(t->made.layout)) {
+    } else if (is_sparse(t->own.d.layout)) {
         tly_sparse_out out;
-        tly_sparse_out_init(&out, &t->made, t->made.rank, t->made.shape, t->from.bits, buffers);
+        tly_sparse_out_init(&out, &t->own.d, t->own.d.rank, t->own.d.shape, t->from.bits, buffers);
         status = run_sparse(t, &out, error);
     } else {
         status = run_full(t, buffers, error);
     }
     for (uint32_t i = 0; i < t->num_params && status == TLY_OK; i++) {
-        uint64_t len = t->made.buffers[base + i].byte_size;
+        uint64_t len = t->own.d.buffers[base + i].byte_size;
         if (len != 0) {
             memcpy(buffers[base + i], t->from.tensor.buffers[src_base + i], len);
         }
