@@ -70,6 +70,4 @@ at_result: .quad cross_model_result
         .globl cross_model_result, cross_model_result_size
 cross_model_result:
         .space 1028
-        .balign 8
-cross_model_result_size:
-        .quad 1028
+        .set cross_model_result_size, 1028

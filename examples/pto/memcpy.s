@@ -69,6 +69,4 @@ source: .space 4099
         .globl cross_model_result, cross_model_result_size
 cross_model_result:
         .space 8198
-        .balign 8
-cross_model_result_size:
-        .quad 8198
+        .set cross_model_result_size, 8198

@@ -69,5 +69,4 @@ at_result: .quad cross_model_result
         .globl cross_model_result, cross_model_result_size
 cross_model_result:
         .space 8024
-cross_model_result_size:
-        .quad 8024
+        .set cross_model_result_size, 8024

@@ -104,8 +104,7 @@ at_stack: .quad stack
         .globl cross_model_result, cross_model_result_size
 cross_model_result:
         .space 4000
-cross_model_result_size:
-        .quad 4000
+        .set cross_model_result_size, 4000
 
         .bss
         .balign 8

@@ -98,5 +98,4 @@ list:   .space 4096
         .globl cross_model_result, cross_model_result_size
 cross_model_result:
         .space 24
-cross_model_result_size:
-        .quad 24
+        .set cross_model_result_size, 24

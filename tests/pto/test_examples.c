@@ -12,11 +12,10 @@
 #include <tilery/context.h>
 
 #include "asm/object.h"
-#include "base/bytes.h"
 #include "pto/create.h"
 #include "pto/run.h"
 
-enum { MAX_SOURCE = 1 << 16, MAX_STEPS = 20000000, TEXT_ADDRESS = 0x10000 };
+enum { MAX_SOURCE = 1 << 16, MAX_STEPS = 20000000, MAX_RESULT = 1 << 20, TEXT_ADDRESS = 0x10000 };
 #define MEMORY_LEN (UINT64_C(1) << 30)
 
 /* Writes the result that a program should leave; returns its length. */
@@ -131,6 +130,26 @@ static size_t expect_trap(uint8_t *out_result) {
     return 24;
 }
 
+/* Bytes in hex, each two digits; a word that begins with @ is an address. */
+static size_t read_golden(const char *name, uint8_t *out_bytes, size_t capacity) {
+    char path[128];
+    char word[64];
+    size_t len = 0;
+    snprintf(path, sizeof(path), "examples/pto/%s.golden", name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        fail_msg("cannot open %s", path);
+    }
+    while (fscanf(file, "%63s", word) == 1) {
+        assert_true(len < capacity);
+        if (word[0] != '@') {
+            out_bytes[len++] = (uint8_t)strtoul(word, NULL, 16);
+        }
+    }
+    fclose(file);
+    return len;
+}
+
 static const example examples[] = {
     {"memcpy", expect_memcpy}, {"crc", expect_crc},   {"sort", expect_sort},
     {"queue", expect_queue},   {"trap", expect_trap},
@@ -201,22 +220,25 @@ static void load(const tly_object *program) {
     m->core.context.tpc = program->entry;
 }
 
-static uint64_t address_of(const tly_object *program, const char *name) {
+/* The address of a symbol, or the number that it stands for. */
+static uint64_t value_of(const tly_object *program, const char *name) {
     const uint32_t number = tly_object_find_symbol(program, name, strlen(name));
     if (number == 0) {
         fail_msg("the program has no symbol %s", name);
     }
     const tly_obj_symbol *symbol = tly_object_symbol(program, number);
-    return symbol->value + tly_object_section(program, symbol->section)->address;
+    return symbol->section == TLY_IN_ABSOLUTE
+               ? symbol->value
+               : symbol->value + tly_object_section(program, symbol->section)->address;
 }
 
 static void check_example(const example *e, uint32_t pe, bool plain) {
-    static uint8_t wanted[1 << 20];
+    static uint8_t wanted[MAX_RESULT];
     tly_object *program = build(e->name);
     char reason[256];
     tly_pto_run_result result;
     const tly_pto_run_options options = {
-        .stop_pc = address_of(program, "cross_model_stop"), .max_steps = MAX_STEPS, .plain = plain};
+        .stop_pc = value_of(program, "cross_model_stop"), .max_steps = MAX_STEPS, .plain = plain};
     const size_t len = e->expect(wanted);
     tly_pto_machine_reset(m);
     load(program);
@@ -228,9 +250,8 @@ static void check_example(const example *e, uint32_t pe, bool plain) {
                  (int)result.end, (unsigned long long)m->core.context.tpc,
                  (unsigned long long)result.num_steps, reason);
     }
-    const uint8_t *got = m->memory.bytes + address_of(program, "cross_model_result");
-    assert_int_equal(
-        tly_base_load_u64(m->memory.bytes + address_of(program, "cross_model_result_size")), len);
+    const uint8_t *got = m->memory.bytes + value_of(program, "cross_model_result");
+    assert_int_equal(value_of(program, "cross_model_result_size"), len);
     for (size_t i = 0; i < len; i++) {
         if (got[i] != wanted[i]) {
             fail_msg("%s on element %u: byte %zu of the result is %02x, wanted %02x", e->name, pe,
@@ -238,6 +259,17 @@ static void check_example(const example *e, uint32_t pe, bool plain) {
         }
     }
     tly_asm_object_free(program);
+}
+
+static void golden_files_are_what_the_computation_gives(void **state) {
+    (void)state;
+    static uint8_t wanted[MAX_RESULT];
+    static uint8_t golden[MAX_RESULT];
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        const size_t len = examples[i].expect(wanted);
+        assert_int_equal(read_golden(examples[i].name, golden, sizeof(golden)), len);
+        assert_memory_equal(golden, wanted, len);
+    }
 }
 
 static void examples_leave_what_they_should(void **state) {
@@ -250,6 +282,7 @@ static void examples_leave_what_they_should(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_files_are_what_the_computation_gives),
         cmocka_unit_test(examples_leave_what_they_should),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
