@@ -11,6 +11,7 @@
 #include "pto/create.h"
 #include "pto/profile/profile.h"
 #include "pto/tile/store.h"
+#include "pto/tile/transport.h"
 
 enum { RESET_DTYPE = 24 /* U64 */, RESET_PAD = 3, RESET_VERSION = 1, RESET_ECONFIG = 3 };
 enum { ECONFIG = 0x07 };
@@ -36,6 +37,7 @@ void tly_pto_machine_free(tly_pto_machine *m) {
         return;
     }
     const tly_context *context = m->context;
+    tly_pto_transport_free(context, m->transport);
     tly_pto_tile_store_free(context, m->tiles);
     if (m->memory.bytes != NULL) {
         munmap(m->memory.bytes, (size_t)m->memory.size);
@@ -77,6 +79,9 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
     if (status == TLY_OK) {
         status = tly_pto_tile_store_new(context, &m->tiles, error);
     }
+    if (status == TLY_OK) {
+        status = tly_pto_transport_new(context, &m->transport, error);
+    }
     if (status != TLY_OK) {
         tly_pto_machine_free(m);
         return status;
@@ -100,6 +105,23 @@ static void reset_tile(tly_pto_tile *tile) {
     tile->location = TLY_PTO_LOCATION_ANY;
 }
 
+/* Extents have no zero. */
+static void reset_feature_map(tly_pto_feature_map *map) {
+    *map = (tly_pto_feature_map){.batches = 1,
+                                 .depth = 1,
+                                 .channel_groups = 1,
+                                 .height = 1,
+                                 .width = 1,
+                                 .channels_per_group = 1,
+                                 .filter_height = 1,
+                                 .filter_width = 1,
+                                 .stride_height = 1,
+                                 .stride_width = 1,
+                                 .dilation_height = 1,
+                                 .dilation_width = 1,
+                                 .logical_channels = 1};
+}
+
 static void reset_core(tly_pto_core *core) {
     memset(core, 0, sizeof(*core));
     reset_context(&core->context);
@@ -109,6 +131,7 @@ static void reset_core(tly_pto_core *core) {
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
         reset_tile(&core->tiles[i]);
+        reset_feature_map(&core->feature_maps[i]);
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
         reset_tile(&core->shared_tiles[i].tile);

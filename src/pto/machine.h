@@ -13,6 +13,7 @@
 
 struct tly_pto_profile;
 struct tly_pto_tile_store;
+struct tly_pto_transport;
 struct tly_pto_code;
 
 /* Guest memory: one mapping, reserved whole and touched only where the guest writes. Addresses
@@ -28,8 +29,9 @@ struct tly_pto_machine {
     tly_pto_memory memory;
     const struct tly_pto_profile *profile; /* numeric behaviour */
     const tly_context *context;
-    struct tly_pto_tile_store *tiles; /* elements of tiles */
-    struct tly_pto_code *code;        /* predecoded blocks */
+    struct tly_pto_tile_store *tiles;    /* elements of tiles */
+    struct tly_pto_transport *transport; /* plans of copies between tiles and memory */
+    struct tly_pto_code *code;           /* predecoded blocks */
     tly_isa_release release;
     tly_pto_reason reason; /* of the last refusal */
 

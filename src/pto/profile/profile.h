@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tilery/context.h>
+
 #include "pto/profile/format.h"
 
 /* Status flags as CORE_STATE has them. */
@@ -140,6 +142,23 @@ typedef struct tly_pto_matrix_types {
     tly_pto_numeric_control control;
 } tly_pto_matrix_types;
 
+/* A product of operands in cells of the matrix unit, as they are stored: A in cells of left_rows
+ * rows (16 or 32), B in cells of 8 columns. Elements outside of m x k and k x n count for nothing,
+ * whatever they hold. */
+typedef struct tly_pto_matrix_cells {
+    const tly_pto_matrix_types *types;
+    uint32_t m;
+    uint32_t n;
+    uint32_t k;
+    uint32_t left_rows;
+    const uint8_t *left;
+    const uint8_t *right;
+    tly_simd simd;
+    uint64_t *sums; /* in and out, column after column, m words each */
+    void *scratch;
+    size_t scratch_len;
+} tly_pto_matrix_cells;
+
 /* How a matrix result is written (B.FPATR). */
 typedef struct tly_pto_post_process {
     uint8_t pre_quant_mode;
@@ -203,6 +222,11 @@ struct tly_pto_profile {
     /* matrix */
     uint64_t (*matrix_step)(const tly_pto_matrix_types *types, uint64_t accumulator, uint64_t left,
                             uint64_t right, uint64_t left_scale, uint64_t right_scale);
+    /* `count` steps in ascending order, without scales; NULL: step by step */
+    uint64_t (*matrix_dot)(const tly_pto_matrix_types *types, uint64_t accumulator,
+                           const uint64_t *left, const uint64_t *right, size_t count);
+    /* NULL, or false for types that it does not cover, with nothing done */
+    bool (*matrix_cells)(const tly_pto_matrix_cells *job);
     uint64_t (*matrix_bias)(uint32_t dtype, uint32_t bias_dtype, uint64_t value, uint64_t bias);
     uint64_t (*post_process)(const tly_pto_post_process *how, uint64_t value, uint8_t *flags);
     uint64_t (*matrix_max)(bool absolute, uint32_t dtype, uint64_t current, uint64_t candidate,

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "pto/profile/cells.h"
 #include "pto/profile/element.h"
 #include "pto/profile/scalar.h"
 
@@ -183,6 +184,15 @@ static uint64_t matrix_step(const tly_pto_matrix_types *types, uint64_t accumula
                              (types->right_scaled ? right * right_scale : right);
 }
 
+static uint64_t matrix_dot(const tly_pto_matrix_types *types, uint64_t accumulator,
+                           const uint64_t *left, const uint64_t *right, size_t count) {
+    (void)types;
+    for (size_t i = 0; i < count; i++) {
+        accumulator += left[i] * right[i];
+    }
+    return accumulator;
+}
+
 static uint64_t matrix_bias(uint32_t dtype, uint32_t bias_dtype, uint64_t value, uint64_t bias) {
     (void)dtype;
     (void)bias_dtype;
@@ -213,6 +223,8 @@ const tly_pto_profile tly_pto_profile_v0 = {
     .fused = fused,
     .fused_invalid = fused_invalid,
     .matrix_step = matrix_step,
+    .matrix_dot = matrix_dot,
+    .matrix_cells = tly_pto_byte_cells, /* carriers that are bytes stay exact */
     .matrix_bias = matrix_bias,
     .post_process = tly_pto_v0_post_process,
     .matrix_max = tly_pto_v0_matrix_max,

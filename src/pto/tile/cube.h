@@ -6,6 +6,10 @@
 
 #include "pto/tile/operation.h"
 
+/* TileCubeDescriptorLegal: a numeric tile of the matrix unit whose descriptor follows from its
+ * valid region. */
+bool tly_pto_cube_tile_legal(const tly_pto_machine *machine, const tly_pto_tile *tile);
+
 bool tly_pto_execute_matrix(tly_pto_machine *machine);
 
 #endif
