@@ -12,8 +12,10 @@
 #include "cli/options_table.h"
 #include "cli/run_load.h"
 #include "cli/run_state.h"
+#include "cli/run_tiles.h"
 #include "cli/run_trace.h"
 #include "cli/text.h"
+#include "host/dump.h"
 #include "pto/create.h"
 #include "pto/fields.h"
 
@@ -291,7 +293,16 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
     if (status == TLY_OK) {
         status = show_result(r, error);
     }
-    if (tly_cli_given(r->cli, TLY_CLI_RUN_STATE)) {
+    if (tly_cli_given(r->cli, TLY_CLI_RUN_TILES)) {
+        tly_run_tiles_print(r->cli->out, r->machine);
+    }
+    const char *dump = tly_cli_value(r->cli, TLY_CLI_RUN_DUMP_TILES, NULL);
+    if (dump != NULL) {
+        uint64_t num_tiles = 0;
+        shown = tly_host_dump_tiles(r->context, r->machine, dump, &num_tiles,
+                                    status == TLY_OK ? error : NULL);
+    }
+    if (shown == TLY_OK && tly_cli_given(r->cli, TLY_CLI_RUN_STATE)) {
         shown = show_state(r, status == TLY_OK ? error : NULL);
     }
     return status != TLY_OK ? status : shown;

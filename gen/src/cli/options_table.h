@@ -132,11 +132,13 @@ enum {
     TLY_CLI_RUN_TRACE = 8,
     TLY_CLI_RUN_STATS = 9,
     TLY_CLI_RUN_STATE = 10,
-    TLY_CLI_RUN_ISA = 11,
-    TLY_CLI_RUN_FORMAT = 12,
-    TLY_CLI_RUN_ADDRESS = 13,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 14,
-    TLY_CLI_RUN_HELP = 15,
+    TLY_CLI_RUN_TILES = 11,
+    TLY_CLI_RUN_DUMP_TILES = 12,
+    TLY_CLI_RUN_ISA = 13,
+    TLY_CLI_RUN_FORMAT = 14,
+    TLY_CLI_RUN_ADDRESS = 15,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 16,
+    TLY_CLI_RUN_HELP = 17,
 };
 
 enum {
@@ -321,6 +323,8 @@ static const tly_cli_option run_options[] = {
     {"trace", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_trace_choices},
     {"stats", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"state", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_state_choices},
+    {"tiles", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"dump-tiles", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_isa_choices},
     {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_format_choices},
     {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -662,7 +666,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 16, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 18, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -702,6 +706,10 @@ const tly_cli_command tly_cli_commands[] = {
     "                           executed, and how many were refused\n"
     "      --state FORM         print the state at the end: all that differs from\n"
     "                           reset, and every tile: json\n"
+    "      --tiles              print the allocated tiles at the end: shape,\n"
+    "                           capacity, what is defined, first elements\n"
+    "      --dump-tiles FILE    write the allocated tiles at the end to a container,\n"
+    "                           each in its own layout\n"
     "      --isa RELEASE        release of the instruction set; without it what the\n"
     "                           program's note says, or 0.58.3: 0.58.0, 0.58.1,\n"
     "                           0.58.2, 0.58.3\n"
