@@ -17,13 +17,16 @@ typedef struct decision {
     tly_answer_limits *limits;
     const tly_descriptor *stored;
     const tly_nest *native; /* nest of the stored layout; NULL: it has none */
+    const tly_catalogue_entry *entry;
     uint32_t num_profiles;
+    uint32_t num_transcodings; /* that were tried */
     int allow_transcode;
     int has_source;
     uint32_t min_alignment;
     /* what the entry chosen last would give */
     tly_descriptor made;
     tly_buffer_info made_buffer;
+    tly_buffer_info made_buffers[TLY_MAX_BUFFERS]; /* of a transcoding */
     int64_t strides[TLY_MAX_RANK];
     uint32_t morton_bits[TLY_MAX_RANK];
     tly_nest nest;
@@ -82,25 +85,23 @@ static void name_variant(decision *d, uint8_t tag, const tly_panel_profile *prof
 
 /* Plans the packing into d->nest, `len` bytes; fills d->made's buffer. */
 static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignment) {
-    /* The packed bytes are sent at once: they had better be in the cache. */
-    static const tly_pack_options options = {.size = sizeof options, .streaming = 1};
     tly_answer *a = d->answer;
     tly_status status;
     if (len > d->limits->transcode_limit) {
         return skip(d, index, "over the transcoding limit");
     }
     if (d->native == NULL) {
-        return skip(d, index, "the stored layout is packed already");
+        return skip(d, index, "the stored layout is no loop nest");
     }
-    tly_pack_plan_free(a->plan);
-    a->plan = NULL;
+    tly_maker_free(a->maker);
+    a->maker = NULL;
     if (len != 0) {
-        status = tly_pack_plan_new(a->context, &d->nest, d->native,
-                                   tly_dtype_bits(d->stored->dtype), &options, &a->plan, &d->error);
+        status = tly_maker_new_pack(a->context, &d->nest, d->native,
+                                    tly_dtype_bits(d->stored->dtype), &a->maker, &d->error);
         if (status != TLY_OK) {
             return skip(d, index, d->error.message);
         }
-        if (tly_pack_dst_len(a->plan) != len) {
+        if (tly_maker_len(a->maker) != len) {
             return skip(d, index, "the packed length is not what the layout says");
         }
     }
@@ -109,6 +110,44 @@ static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignmen
     if (d->made_buffer.alignment < 64) {
         d->made_buffer.alignment = 64;
     }
+    return TLY_WIRE_TRANSCODE;
+}
+
+/* What is no loop nest on either side, or has elements that share a byte: by transcoding. */
+static int32_t transcode(decision *d, uint32_t index, uint8_t tag) {
+    tly_answer *a = d->answer;
+    const tly_descriptor *made;
+    tly_store_guard guard;
+    tly_status status;
+    if (d->num_transcodings++ == TLY_ANSWER_MAX_TRANSCODINGS) {
+        return skip(d, index, "too many layouts to try in one request");
+    }
+    tly_maker_free(a->maker);
+    a->maker = NULL;
+    if (a->store != NULL) {
+        tly_store_guard_begin(a->store, &guard);
+    }
+    status = tly_maker_new_transcode(a->context, d->entry, tag, d->limits->transcode_limit,
+                                     &a->maker, &d->error);
+    if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK && status == TLY_OK) {
+        return skip(d, index, "the file of this tensor was cut short");
+    }
+    if (status != TLY_OK) {
+        return skip(d, index, d->error.message);
+    }
+    if (tly_maker_len(a->maker) > d->limits->transcode_limit) {
+        return skip(d, index, "over the transcoding limit");
+    }
+    made = tly_maker_descriptor(a->maker);
+    d->made = *made;
+    memcpy(d->made_buffers, made->buffers, made->num_buffers * sizeof *made->buffers);
+    d->made.buffers = d->made_buffers;
+    for (uint32_t i = 0; i < made->num_buffers; i++) {
+        if (d->made_buffers[i].alignment < d->min_alignment) {
+            d->made_buffers[i].alignment = d->min_alignment;
+        }
+    }
+    name_variant(d, tag, NULL);
     return TLY_WIRE_TRANSCODE;
 }
 
@@ -144,20 +183,19 @@ static int32_t consider_core(decision *d, uint32_t index, uint8_t tag) {
     if (tag == s->layout) {
         return TLY_WIRE_NATIVE;
     }
-    if (tag != TLY_LAYOUT_ROW_MAJOR && tag != TLY_LAYOUT_COL_MAJOR && tag != TLY_LAYOUT_STRIDED &&
-        tag != TLY_LAYOUT_MORTON) {
-        return skip(d, index,
-                    tag == TLY_LAYOUT_TILED ? "a bare tag does not say which tiles"
-                                            : "not a layout that this server makes");
+    if (tly_layout_name(tag) == NULL || tag == TLY_LAYOUT_COMPOSITE) {
+        return skip(d, index, "not a layout that this server makes");
     }
     if (s->rank == 0) {
         return skip(d, index, "a scalar is row-major");
     }
-    if (tly_dtype_bits(s->dtype) % 8 != 0) {
-        return skip(d, index, "elements that share a byte are not moved");
-    }
     if (!d->allow_transcode) {
         return skip(d, index, "transcoding is not allowed");
+    }
+    if (d->native == NULL || tly_dtype_bits(s->dtype) % 8 != 0 ||
+        (tag != TLY_LAYOUT_ROW_MAJOR && tag != TLY_LAYOUT_COL_MAJOR && tag != TLY_LAYOUT_STRIDED &&
+         tag != TLY_LAYOUT_MORTON)) {
+        return transcode(d, index, tag);
     }
     memset(&d->made, 0, sizeof d->made);
     if (tag == TLY_LAYOUT_ROW_MAJOR) {
@@ -325,14 +363,14 @@ static tly_status use_made(tly_answer *a, const tly_catalogue_entry *entry, deci
                            tly_error *error) {
     tly_catalogue_bytes bytes;
     tly_status status;
-    if (a->plan == NULL) { /* an empty tensor: nothing to pack */
-        return encode(a, &d->made, error);
+    if (a->maker == NULL || tly_maker_descriptor(a->maker) != NULL) {
+        return encode(a, &d->made, error); /* nothing to pack, or the maker knows its source */
     }
     status = tly_catalogue_buffer(entry, d->stored, 0, &bytes, error);
     if (status != TLY_OK) {
         return status;
     }
-    a->src = bytes.at + d->stored->byte_offset;
+    tly_maker_set_source(a->maker, bytes.at + d->stored->byte_offset);
     return encode(a, &d->made, error);
 }
 
@@ -344,11 +382,12 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
         tly_wire_choose_layout(&request->layouts, d->allow_transcode, consider, d, &verdict);
     if (verdict == TLY_WIRE_TRANSCODE) {
         say(d, "entry %u: %s to %s by %s", index, tly_layout_name(d->stored->layout),
-            tly_layout_name(d->made.layout), a->plan != NULL ? tly_pack_path(a->plan) : "nothing");
+            tly_layout_name(d->made.layout),
+            a->maker != NULL ? tly_maker_path(a->maker) : "nothing");
         return use_made(a, entry, d, error);
     }
-    tly_pack_plan_free(a->plan); /* of an entry that came to nothing */
-    a->plan = NULL;
+    tly_maker_free(a->maker); /* of an entry that came to nothing */
+    a->maker = NULL;
     a->variant_len = 0;
     if (index < request->layouts.num) {
         say(d, "entry %u is the native layout, %s", index, tly_layout_name(d->stored->layout));
@@ -393,10 +432,11 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     d->answer = a;
     d->limits = limits;
     d->stored = &stored;
+    d->entry = entry;
     d->has_source = has_source;
     d->allow_transcode = (request->request_flags & TLY_WIRE_ALLOW_TRANSCODE) != 0;
     d->min_alignment = request->min_alignment;
-    /* A tensor with more sections (quantization, shard, ...) would lose them: it goes as it is. */
+    /* A tensor with more sections (quantization, shard, ...) would lose them in a packing. */
     if (stored.flags == 0 && stored.num_buffers == 1 &&
         tly_descriptor_nest(&stored, native, &d->error) == TLY_OK) {
         d->native = native;
@@ -404,7 +444,7 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     a->store = entry->store;
     status = choose(a, entry, d, request, error);
     if (status == TLY_OK) {
-        a->total = a->plan != NULL ? tly_pack_dst_len(a->plan) : 0;
+        a->total = a->maker != NULL ? tly_maker_len(a->maker) : 0;
         for (uint32_t i = 0; i < a->num_parts; i++) {
             a->total += a->parts[i].len;
         }
@@ -428,6 +468,7 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
                            const tly_wire_hello *client, const tly_wire_request *request,
                            uint32_t *out_code, tly_error *error) {
     static const uint8_t cpu[] = {TLY_DEVICE_CPU};
+    static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
     struct {
         decision d;
         tly_nest native;
@@ -435,7 +476,7 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
     } * work;
     const tly_catalogue_entry *entry;
     tly_status status;
-    uint8_t device;
+    uint8_t device, memory_class;
     memset(answer, 0, sizeof *answer);
     answer->context = context;
     *out_code = tly_wire_choose_device(request->preferred_device, cpu, 1, cpu, 1, client->devices,
@@ -444,6 +485,13 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "device",
                              "this server places tensors on device 0 (CPU) only, not on %u",
                              request->preferred_device);
+    }
+    *out_code = tly_wire_choose_memory_class(client->memory_classes, client->num_memory_classes,
+                                             standard, 1, &memory_class);
+    if (*out_code != 0) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "memory-class",
+                             "this server produces memory of class 0 (STANDARD) only, which the "
+                             "client does not take");
     }
     entry = tly_catalogue_find(catalogue, request->key, request->key_len, &answer->hold);
     if (entry == NULL) {
@@ -472,11 +520,11 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
 void tly_answer_cleanup(tly_answer *answer) {
     tly_upload_drop(answer->hold);
     answer->hold = NULL;
-    tly_pack_plan_free(answer->plan);
+    tly_maker_free(answer->maker);
     tly_base_free(answer->context, answer->descriptor, answer->descriptor_len, 1);
     tly_base_free(answer->context, answer->parts, answer->num_parts * sizeof *answer->parts,
                   _Alignof(tly_catalogue_bytes));
-    answer->plan = NULL;
+    answer->maker = NULL;
     answer->descriptor = NULL;
     answer->parts = NULL;
     answer->num_parts = 0;
@@ -484,10 +532,18 @@ void tly_answer_cleanup(tly_answer *answer) {
 
 tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list) {
     tly_wire_layout made[] = {
-        {.tag = TLY_LAYOUT_ROW_MAJOR}, {.tag = TLY_LAYOUT_COL_MAJOR}, {.tag = TLY_LAYOUT_STRIDED},
-        {.tag = TLY_LAYOUT_TILED},                                    /* where it is native */
-        {.tag = TLY_LAYOUT_MORTON},    {.tag = TLY_PANEL_LAYOUT_TAG}, /* without metadata: any
-                                                                         profile */
+        {.tag = TLY_LAYOUT_ROW_MAJOR},
+        {.tag = TLY_LAYOUT_COL_MAJOR},
+        {.tag = TLY_LAYOUT_STRIDED},
+        {.tag = TLY_LAYOUT_TILED},
+        {.tag = TLY_LAYOUT_MORTON},
+        {.tag = TLY_LAYOUT_COO},
+        {.tag = TLY_LAYOUT_CSR},
+        {.tag = TLY_LAYOUT_CSC},
+        {.tag = TLY_LAYOUT_CSF},
+        {.tag = TLY_LAYOUT_BLOCK_PAGED},
+        {.tag = TLY_LAYOUT_HILBERT},
+        {.tag = TLY_PANEL_LAYOUT_TAG}, /* without metadata: any profile */
         tly_net_handover_entry(),
     };
     return tly_wire_layouts_put(made, sizeof made / sizeof made[0] - (hands_over ? 0 : 1), buffer,

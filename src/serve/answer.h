@@ -4,15 +4,18 @@
 #ifndef TLY_SERVE_ANSWER_H
 #define TLY_SERVE_ANSWER_H
 
-#include <tilery/pack.h>
 #include <tilery/panel.h>
 #include <tilery/wire.h>
 
 #include "serve/catalogue.h"
+#include "serve/maker.h"
 
 /* Profiles of one request that are read; the rest of the list costs too much for what it can bring.
  */
 #define TLY_ANSWER_MAX_PROFILES 64
+
+/* Layouts of one request that are tried by transcoding: each may read the whole tensor. */
+#define TLY_ANSWER_MAX_TRANSCODINGS 8
 
 typedef struct tly_answer_limits {
     uint64_t transcode_limit;     /* bytes of a packed buffer */
@@ -29,8 +32,7 @@ typedef struct tly_answer {
     uint8_t *descriptor; /* serialised */
     size_t descriptor_len;
     uint64_t total;             /* bytes of data */
-    tly_pack_plan *plan;        /* NULL: native, `parts` as they are */
-    const uint8_t *src;         /* plan: element whose index is all zero */
+    tly_maker *maker;           /* NULL: native, `parts` as they are */
     tly_catalogue_bytes *parts; /* native: the buffers */
     uint32_t num_parts;
     const tly_store *store;  /* bytes come from this file; NULL: from memory */
@@ -52,7 +54,7 @@ void tly_answer_cleanup(tly_answer *answer);
 
 /* What this server announces, `hands_over` where it does that: `buffer` has room for
  * TLY_ANSWER_LAYOUTS_LEN bytes. */
-#define TLY_ANSWER_LAYOUTS_LEN 32
+#define TLY_ANSWER_LAYOUTS_LEN 64
 tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list);
 
 #endif

@@ -15,9 +15,13 @@ size_t tly_memo_question_len(const tly_wire_request *request, const tly_wire_hel
 
 void tly_memo_question(const tly_wire_request *request, const tly_wire_hello *client,
                        uint8_t *out) {
+    static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
+    uint8_t got;
+    uint32_t no_memory = tly_wire_choose_memory_class(
+        client->memory_classes, client->num_memory_classes, standard, 1, &got);
     tly_base_store_u32(out, request->request_flags);
     tly_base_store_u32(out + 4, request->min_alignment);
-    tly_base_store_u32(out + 8, request->preferred_device);
+    tly_base_store_u32(out + 8, request->preferred_device | (no_memory != 0 ? 0x100u : 0));
     tly_base_store_u32(out + 12, client->num_devices);
     tly_base_store_u32(out + 16, request->layouts.num);
     tly_base_store_u32(out + 20, request->layouts.len);

@@ -83,7 +83,7 @@ typedef struct serve_job {
     serve_chunk *chunk;
     uint64_t first_unit, num_units;
     int done;
-    int truncated; /* the file was cut short */
+    tly_status status; /* TRUNCATED: the file was cut short */
 } serve_job;
 
 /* A tensor that a client puts. */

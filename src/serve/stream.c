@@ -84,7 +84,7 @@ static void finish(serve_stream *s) {
     }
     s->closed = 1;
     atomic_fetch_add(&c->server->served, 1);
-    if (s->answer->answer.plan != NULL) {
+    if (s->answer->answer.maker != NULL) {
         atomic_fetch_add(&c->server->packed, 1);
     }
 }
@@ -183,15 +183,15 @@ static void pack(uv_work_t *work) {
     serve_job *job = work->data;
     const tly_answer *a = &job->stream->answer->answer;
     tly_store_guard guard;
-    if (tly_pack_has_gaps(a->plan)) { /* what was in the buffer before is nobody's business */
+    if (tly_maker_has_gaps(a->maker)) { /* what was in the buffer before is nobody's business */
         memset(job->chunk->data, 0, (size_t)job->chunk->len);
     }
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
-    tly_pack_run_units(a->plan, job->first_unit, job->num_units, job->chunk->data, a->src);
-    if (a->store != NULL) {
-        job->truncated = tly_store_guard_end(&guard, NULL) != TLY_OK;
+    job->status = tly_maker_run(a->maker, job->first_unit, job->num_units, job->chunk->data);
+    if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK) {
+        job->status = TLY_TRUNCATED;
     }
 }
 
@@ -218,7 +218,7 @@ static void send_done(serve_stream *s) {
     serve_conn *c = s->conn;
     while (s->num_sent < s->num_started && s->jobs[s->num_sent % SERVE_JOBS].done) {
         serve_job *job = &s->jobs[s->num_sent++ % SERVE_JOBS];
-        if (!s->closed && !job->truncated) {
+        if (!s->closed && job->status == TLY_OK) {
             send_chunk(s, job->chunk);
             continue;
         }
@@ -226,7 +226,9 @@ static void send_done(serve_stream *s) {
         if (!s->closed) {
             tly_serve_stream_fail(
                 s, TLY_WIRE_SERVER_FAILED,
-                "the file of this tensor was cut short while it was being packed");
+                job->status == TLY_TRUNCATED
+                    ? "the file of this tensor was cut short while it was being packed"
+                    : tly_status_text(job->status));
         }
     }
 }
@@ -252,13 +254,13 @@ static void packed(uv_work_t *work, int status) {
 static int start_job(serve_stream *s) {
     serve_conn *c = s->conn;
     serve_job *job = &s->jobs[s->num_started % SERVE_JOBS];
-    uint64_t unit = tly_pack_unit_len(s->answer->answer.plan);
+    uint64_t unit = tly_maker_unit_len(s->answer->answer.maker);
     uint64_t count = s->num_units - s->next_unit, len;
     if (count > s->units_per_chunk) {
         count = s->units_per_chunk;
     }
     len = s->next_unit + count == s->num_units
-              ? tly_pack_dst_len(s->answer->answer.plan) - s->next_unit * unit
+              ? tly_maker_len(s->answer->answer.maker) - s->next_unit * unit
               : count * unit;
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
         return 0;
@@ -273,7 +275,7 @@ static int start_job(serve_stream *s) {
     job->first_unit = s->next_unit;
     job->num_units = count;
     job->done = 0;
-    job->truncated = 0;
+    job->status = TLY_OK;
     s->next_unit += count;
     s->num_started++;
     s->busy++;
@@ -301,7 +303,7 @@ void tly_serve_stream_pump(serve_stream *s) {
     if (s->closed || !s->answered) {
         return;
     }
-    if (s->answer->answer.plan != NULL && s->reader.variant == NULL) {
+    if (s->answer->answer.maker != NULL && s->reader.variant == NULL) {
         pump_packed(s);
     } else {
         pump_native(s);
@@ -343,10 +345,10 @@ static void begin(serve_stream *s) {
         s->whole.offset = 0;
         s->parts = &s->whole;
         s->num_parts = 1;
-    } else if (a->plan != NULL) {
-        uint64_t unit = tly_pack_unit_len(a->plan);
+    } else if (a->maker != NULL) {
+        uint64_t unit = tly_maker_unit_len(a->maker);
         uint64_t len = chunk_len(s->conn, a->total);
-        s->num_units = tly_pack_num_units(a->plan);
+        s->num_units = tly_maker_num_units(a->maker);
         s->units_per_chunk = unit != 0 && unit < len ? len / unit : 1;
     }
 }
@@ -447,7 +449,7 @@ static void answer(serve_stream *s) {
     s->native.stream = s;
     s->native.is_native = 1;
     s->native.len = frame_len(c); /* what a native frame counts for */
-    if ((handing || a->plan != NULL) && tly_variant_open(server, s->answer, &s->reader) &&
+    if ((handing || a->maker != NULL) && tly_variant_open(server, s->answer, &s->reader) &&
         handing) {
         s->handing = 1;
         handing_moved(s);

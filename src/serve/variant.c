@@ -245,9 +245,9 @@ static void fill(uv_work_t *work) {
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
-    if (a->plan != NULL) {
-        tly_pack_run_units(a->plan, job->first_unit, job->num_units, v->write_map + job->offset,
-                           a->src);
+    if (a->maker != NULL) {
+        job->status =
+            tly_maker_run(a->maker, job->first_unit, job->num_units, v->write_map + job->offset);
     } else {
         copy_native(a, job->offset, job->len, v->write_map + job->offset);
     }
@@ -327,8 +327,8 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
         return NULL;
     }
     piece = piece < LEAST_PIECE ? LEAST_PIECE : piece > MOST_PIECE ? MOST_PIECE : piece;
-    v->unit_len = a->plan != NULL ? tly_pack_unit_len(a->plan) : piece;
-    v->num_units = a->plan != NULL ? tly_pack_num_units(a->plan) : (v->len + piece - 1) / piece;
+    v->unit_len = a->maker != NULL ? tly_maker_unit_len(a->maker) : piece;
+    v->num_units = a->maker != NULL ? tly_maker_num_units(a->maker) : (v->len + piece - 1) / piece;
     v->units_per_piece = v->unit_len != 0 && v->unit_len < piece ? piece / v->unit_len : 1;
     v->answer = answer;
     answer->refs++;

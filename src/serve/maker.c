@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/maker.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/error.h"
+
+#define TILE_EXTENT   16u /* of a bare "tiled", along the last two axes */
+#define TOKENS_A_PAGE 16u /* of a bare "block-paged" */
+
+/* What a transcoding reads. */
+typedef struct maker_source {
+    tly_tensor tensor;
+    tly_descriptor stored;
+    const void *buffers[TLY_MAX_BUFFERS];
+    uint8_t work[TLY_CATALOGUE_WORK_LEN];
+} maker_source;
+
+struct tly_maker {
+    const tly_context *context;
+    uint64_t len;
+    tly_pack_plan *plan; /* by nests */
+    const uint8_t *src;
+    tly_transcode *transcode; /* otherwise */
+    maker_source *source;
+    pthread_mutex_t mutex; /* one transcoding runs at a time */
+};
+
+static tly_maker *new_maker(const tly_context *context) {
+    tly_maker *m = tly_base_calloc(context, sizeof *m, _Alignof(tly_maker));
+    if (m != NULL) {
+        m->context = context;
+        pthread_mutex_init(&m->mutex, NULL);
+    }
+    return m;
+}
+
+static tly_status no_memory(tly_error *error) {
+    return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for an answer");
+}
+
+tly_status tly_maker_new_pack(const tly_context *context, const tly_nest *to, const tly_nest *from,
+                              uint32_t element_bits, tly_maker **out_maker, tly_error *error) {
+    /* The packed bytes are sent at once: they had better be in the cache. */
+    static const tly_pack_options options = {.size = sizeof options, .streaming = 1};
+    tly_maker *m = new_maker(context);
+    tly_status status;
+    *out_maker = NULL;
+    if (m == NULL) {
+        return no_memory(error);
+    }
+    status = tly_pack_plan_new(context, to, from, element_bits, &options, &m->plan, error);
+    if (status != TLY_OK) {
+        tly_maker_free(m);
+        return status;
+    }
+    m->len = tly_pack_dst_len(m->plan);
+    *out_maker = m;
+    return TLY_OK;
+}
+
+void tly_maker_set_source(tly_maker *maker, const uint8_t *src) {
+    maker->src = src;
+}
+
+void tly_maker_free(tly_maker *maker) {
+    if (maker == NULL) {
+        return;
+    }
+    tly_pack_plan_free(maker->plan);
+    tly_transcode_free(maker->transcode);
+    tly_base_free(maker->context, maker->source, sizeof *maker->source, _Alignof(maker_source));
+    pthread_mutex_destroy(&maker->mutex);
+    tly_base_free(maker->context, maker, sizeof *maker, _Alignof(tly_maker));
+}
+
+/* ---- transcoding ---- */
+
+/* Arrays of the layout that is wanted. */
+typedef struct wanted {
+    tly_descriptor layout;
+    int64_t strides[TLY_MAX_RANK];
+    uint32_t morton_bits[TLY_MAX_RANK];
+    uint32_t mode_order[TLY_MAX_RANK];
+    uint64_t tile_shape[TLY_MAX_RANK];
+    tly_block_paged paged;
+} wanted;
+
+static uint32_t bits_for(uint64_t extent) {
+    uint32_t bits = 1;
+    while (bits < 63 && (UINT64_C(1) << bits) < extent) {
+        bits++;
+    }
+    return bits;
+}
+
+static int fill_strides(wanted *w, const tly_descriptor *s) {
+    uint64_t stride = 1;
+    for (uint32_t i = s->rank; i-- > 0;) {
+        uint64_t extent = s->shape[i] != 0 ? s->shape[i] : 1;
+        if (stride > INT64_MAX) {
+            return 0;
+        }
+        w->strides[i] = (int64_t)stride;
+        if (__builtin_mul_overflow(stride, extent, &stride)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The parameters that a bare tag stands for. */
+static tly_status fill_wanted(wanted *w, uint8_t tag, const tly_descriptor *s, tly_error *error) {
+    tly_descriptor *l = &w->layout;
+    memset(w, 0, sizeof *w);
+    l->layout = tag;
+    l->strides = w->strides;
+    l->morton_bits = w->morton_bits;
+    l->mode_order = w->mode_order;
+    l->paged = &w->paged;
+    if (!fill_strides(w, s)) {
+        return tly_base_fail(error, TLY_OVERFLOW, TLY_NO_OFFSET, "strides",
+                             "the strides do not fit in 64 bits");
+    }
+    l->num_levels = 1;
+    l->levels[0].tile_shape = w->tile_shape;
+    l->levels[0].outer = TLY_TILE_ROW;
+    l->levels[0].inner = TLY_TILE_ROW;
+    for (uint32_t i = 0; i < s->rank; i++) {
+        w->morton_bits[i] = bits_for(s->shape[i]);
+        w->mode_order[i] = i;
+        w->tile_shape[i] = i + 2 >= s->rank ? TILE_EXTENT : 1;
+    }
+    l->hilbert_order = s->rank != 0 ? bits_for(s->shape[0]) : 1;
+    l->is_sorted = 1;
+    w->paged.page_size = TOKENS_A_PAGE;
+    w->paged.num_seqs = 1;
+    w->paged.layer_index = UINT32_MAX;
+    w->paged.kv_role = 2;
+    return TLY_OK;
+}
+
+static tly_status view_source(maker_source *source, const tly_catalogue_entry *entry,
+                              tly_error *error) {
+    tly_status status =
+        tly_catalogue_describe(entry, source->work, sizeof source->work, &source->stored, error);
+    for (uint32_t i = 0; i < source->stored.num_buffers && status == TLY_OK; i++) {
+        tly_catalogue_bytes bytes = {0};
+        if (source->stored.buffers[i].byte_size != 0) {
+            status = tly_catalogue_buffer(entry, &source->stored, i, &bytes, error);
+        }
+        source->buffers[i] = bytes.at;
+    }
+    source->tensor.descriptor = &source->stored;
+    source->tensor.buffers = source->buffers;
+    return status;
+}
+
+tly_status tly_maker_new_transcode(const tly_context *context, const tly_catalogue_entry *entry,
+                                   uint8_t tag, uint64_t memory_limit, tly_maker **out_maker,
+                                   tly_error *error) {
+    const tly_transcode_options options = {.size = sizeof options, .memory_limit = memory_limit};
+    tly_maker *m = new_maker(context);
+    wanted w;
+    tly_status status;
+    *out_maker = NULL;
+    if (m != NULL) {
+        m->source = tly_base_calloc(context, sizeof *m->source, _Alignof(maker_source));
+    }
+    if (m == NULL || m->source == NULL) {
+        tly_maker_free(m);
+        return no_memory(error);
+    }
+    status = view_source(m->source, entry, error);
+    if (status == TLY_OK) {
+        status = fill_wanted(&w, tag, &m->source->stored, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_transcode_new(context, &m->source->tensor, &w.layout, &options, &m->transcode,
+                                   error);
+    }
+    if (status == TLY_OK) {
+        status = tly_descriptor_data_len(tly_transcode_descriptor(m->transcode), &m->len);
+    }
+    if (status != TLY_OK) {
+        tly_maker_free(m);
+        return status;
+    }
+    *out_maker = m;
+    return TLY_OK;
+}
+
+const tly_descriptor *tly_maker_descriptor(const tly_maker *maker) {
+    return maker->transcode != NULL ? tly_transcode_descriptor(maker->transcode) : NULL;
+}
+
+/* ---- making ---- */
+
+uint64_t tly_maker_len(const tly_maker *maker) {
+    return maker->len;
+}
+
+uint64_t tly_maker_unit_len(const tly_maker *maker) {
+    return maker->plan != NULL ? tly_pack_unit_len(maker->plan) : maker->len;
+}
+
+uint64_t tly_maker_num_units(const tly_maker *maker) {
+    return maker->plan != NULL ? tly_pack_num_units(maker->plan) : maker->len != 0;
+}
+
+const char *tly_maker_path(const tly_maker *maker) {
+    return maker->plan != NULL ? tly_pack_path(maker->plan) : "transcoding";
+}
+
+int tly_maker_has_gaps(const tly_maker *maker) {
+    return maker->plan != NULL && tly_pack_has_gaps(maker->plan);
+}
+
+tly_status tly_maker_run(const tly_maker *maker, uint64_t first_unit, uint64_t num_units,
+                         uint8_t *out) {
+    tly_maker *m = (tly_maker *)(uintptr_t)maker;
+    const tly_descriptor *made;
+    void *buffers[TLY_MAX_BUFFERS];
+    tly_status status;
+    if (maker->plan != NULL) {
+        tly_pack_run_units(maker->plan, first_unit, num_units, out, maker->src);
+        return TLY_OK;
+    }
+    made = tly_transcode_descriptor(maker->transcode);
+    for (uint32_t i = 0; i < made->num_buffers; i++) {
+        buffers[i] = out;
+        out += made->buffers[i].byte_size;
+    }
+    pthread_mutex_lock(&m->mutex);
+    status = tly_transcode_run(m->transcode, buffers, NULL);
+    pthread_mutex_unlock(&m->mutex);
+    return status;
+}
