@@ -22,6 +22,7 @@ _tilery() {
     serve:--tls-cert) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-client-ca) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    serve:--access) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--max-connections) :; return ;;
     serve:--uploads) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--upload-limit) :; return ;;
@@ -82,7 +83,7 @@ _tilery() {
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
         inspect) COMPREPLY=($(compgen -W '--tensor --hex --json -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --max-connections --uploads --upload-limit --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --open --check --max-connections --uploads --upload-limit --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;

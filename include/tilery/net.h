@@ -54,6 +54,8 @@ typedef struct tly_client_options {
     const tly_tls_options *tls;   /* for tls: addresses; NULL: all defaults */
     uint32_t flags;               /* TLY_CLIENT_* */
     uint32_t reserved;            /* 0 */
+    const char *token; /* shown to the server (docs/spec/token.md): 16 to 1024 printable characters;
+                          NULL: none */
 } tly_client_options;
 
 /* On a Unix socket the server may hand a tensor over as memory that all clients on the machine
@@ -61,7 +63,9 @@ typedef struct tly_client_options {
 #define TLY_CLIENT_SHARED 1u
 
 /* Connects and says hello. `options` may be NULL. Errors: INVALID_ARGUMENT (address), IO, TIMEOUT,
- * CLOSED, PEER (the server refuses), PROTOCOL, MODULE (tls: without OpenSSL). */
+ * CLOSED, PEER (the server refuses), PROTOCOL, MODULE (tls: without OpenSSL). A token is shown over
+ * TLS, over a Unix socket and to the machine itself, and nowhere else (INVALID_ARGUMENT, rule
+ * "token-in-the-clear"). */
 TLY_API tly_status tly_client_connect(const tly_context *context, const char *address,
                                       const tly_client_options *options, tly_client **out_client,
                                       tly_error *error);

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tilery/access.h>
 #include <tilery/context.h>
 #include <tilery/export.h>
 #include <tilery/net.h>
@@ -62,10 +63,17 @@ typedef struct tly_server_options {
     uint32_t stop_timeout_ms;     /* what tly_server_stop grants to running transfers: 5 s */
     uint32_t socket_buffer_len;   /* SO_SNDBUF, bytes: what has been measured */
     const tly_tls_options *tls;   /* for tls: addresses; must live until the server is freed */
+    const tly_access *access; /* who may do what; must outlive the server. NULL: everybody may do
+                                 everything */
+    uint32_t flags;           /* TLY_SERVER_* */
+    uint32_t reserved;        /* 0 */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
     uint64_t upload_limit; /* largest tensor that is accepted from a client, bytes: 16 GiB */
 } tly_server_options;
+
+/* Addresses that other machines reach may be listened on without TLS, or without access rules. */
+#define TLY_SERVER_OPEN 1u
 
 /* A server: one event loop, packing on other threads. */
 typedef struct tly_server tly_server;
@@ -78,9 +86,14 @@ TLY_API tly_status tly_server_new(const tly_context *context, const tly_catalogu
 
 /* Starts to listen; may be called for several addresses (tilery/net.h) before tly_server_run. A
  * Unix socket gets mode 0600; one that is left over from a dead server is replaced, one that is
- * alive is not (EXISTS). TCP is refused (UNSUPPORTED) for anything but a loopback address: there is
- * no access control yet. Port 0 takes a free port. */
+ * alive is not (EXISTS). An address that other machines reach is refused (UNSUPPORTED) unless it is
+ * tls: and there are access rules or client certificates are demanded; see TLY_SERVER_OPEN. Port 0
+ * takes a free port. */
 TLY_API tly_status tly_server_listen(tly_server *server, const char *address, tly_error *error);
+
+/* Would tly_server_listen take this address? As far as can be told without taking it: its form,
+ * whether it may be reached from elsewhere, and for tls: the certificates. Errors: the same. */
+TLY_API tly_status tly_server_check(tly_server *server, const char *address, tly_error *error);
 
 /* Address number `index` that the server listens on, with the port that it got; NULL past the end.
  */

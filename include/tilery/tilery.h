@@ -3,6 +3,7 @@
 #ifndef TILERY_TILERY_H
 #define TILERY_TILERY_H
 
+#include <tilery/access.h>
 #include <tilery/context.h>
 #include <tilery/dtype.h>
 #include <tilery/export.h>

@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/connect.h"
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
@@ -32,7 +33,7 @@ static void print_json(const tly_cli *cli, const double *sorted, uint64_t count)
 static tly_status ping(const tly_cli *cli, const tly_context *context, double *seconds,
                        uint64_t count, tly_error *error) {
     tly_client *client;
-    tly_status status = tly_client_connect(context, cli->args[0], NULL, &client, error);
+    tly_status status = tly_cli_connect(context, cli->args[0], &client, error);
     if (status != TLY_OK) {
         return status;
     }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/bench.h"
 #include "cli/cli.h"
+#include "cli/connect.h"
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
@@ -167,7 +168,7 @@ tly_status tly_cli_run_put(tly_cli *cli, tly_error *error) {
         return status;
     }
     job.store = store;
-    status = tly_client_connect(context, cli->args[0], NULL, &job.client, error);
+    status = tly_cli_connect(context, cli->args[0], &job.client, error);
     if (status == TLY_OK) {
         tly_progress_init(&job.progress, "put", 0);
         status = put_all(&job, context, error);

@@ -116,18 +116,72 @@ static void report(tly_cli *cli, const tly_server *server) {
     }
 }
 
+/* What would be served, without doing it. */
+static void report_check(tly_cli *cli, const tly_catalogue *catalogue, const tly_access *access) {
+    uint64_t num = tly_catalogue_num_tensors(catalogue);
+    uint32_t names = access != NULL ? tly_access_num_names(access) : 0;
+    uint32_t rules = access != NULL ? tly_access_num_rules(access) : 0;
+    if (tly_cli_given(cli, TLY_CLI_SERVE_JSON)) {
+        tly_json json;
+        tly_json_init_line(&json, cli->out);
+        tly_json_object(&json, NULL);
+        tly_json_string(&json, "event", "checked");
+        tly_json_u64(&json, "tensors", num);
+        tly_json_u64(&json, "names", names);
+        tly_json_u64(&json, "rules", rules);
+        tly_json_end_object(&json);
+        tly_json_finish(&json);
+        return;
+    }
+    fprintf(cli->out, "%llu tensor%s can be served", (unsigned long long)num, tly_text_s(num));
+    if (access != NULL) {
+        fprintf(cli->out, ", by %u rule%s for %u name%s\n", rules, tly_text_s(rules), names,
+                tly_text_s(names));
+    } else {
+        fprintf(cli->out, ", to everybody who can connect\n");
+    }
+}
+
+static tly_status check_all(tly_cli *cli, tly_server *server, tly_error *error) {
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
+        if (cli->repeats[i].option == TLY_CLI_SERVE_LISTEN) {
+            status = tly_server_check(server, cli->repeats[i].value, error);
+        }
+    }
+    return status;
+}
+
+static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *server,
+                      tly_error *error) {
+    tly_status status = listen_all(cli, server, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    server_to_stop = server;
+    handle_signals(on_signal);
+    announce(cli, catalogue, server);
+    status = tly_server_run(server, error);
+    handle_signals(SIG_IGN);
+    server_to_stop = NULL;
+    if (status == TLY_OK) {
+        report(cli, server);
+    }
+    return status;
+}
+
 static tly_status serve(tly_cli *cli, const tly_context *context, const tly_catalogue *catalogue,
-                        tly_error *error) {
-    tly_server_options options = {0};
+                        const tly_access *access, tly_error *error) {
+    tly_server_options options = {.size = sizeof options, .access = access};
     tly_tls_options tls = {.size = sizeof tls};
     tly_server *server;
     tly_status status;
-    options.size = sizeof options;
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
-    options.upload_limit = tly_cli_number(cli, TLY_CLI_SERVE_UPLOAD_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
+    options.upload_limit = tly_cli_number(cli, TLY_CLI_SERVE_UPLOAD_LIMIT, 0);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
+    options.flags = tly_cli_given(cli, TLY_CLI_SERVE_OPEN) ? TLY_SERVER_OPEN : 0;
     tls.certificate = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CERT, NULL);
     tls.key = tly_cli_value(cli, TLY_CLI_SERVE_TLS_KEY, tls.certificate);
     tls.ca = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CLIENT_CA, NULL);
@@ -137,17 +191,13 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     if (status != TLY_OK) {
         return status;
     }
-    status = listen_all(cli, server, error);
-    if (status == TLY_OK) {
-        server_to_stop = server;
-        handle_signals(on_signal);
-        announce(cli, catalogue, server);
-        status = tly_server_run(server, error);
-        handle_signals(SIG_IGN);
-        server_to_stop = NULL;
-    }
-    if (status == TLY_OK) {
-        report(cli, server);
+    if (tly_cli_given(cli, TLY_CLI_SERVE_CHECK)) {
+        status = check_all(cli, server, error);
+        if (status == TLY_OK) {
+            report_check(cli, catalogue, access);
+        }
+    } else {
+        status = run(cli, catalogue, server, error);
     }
     tly_server_free(server);
     return status;
@@ -155,7 +205,9 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
 
 tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     const tly_context *context;
+    const char *rules = tly_cli_value(cli, TLY_CLI_SERVE_ACCESS, NULL);
     tly_catalogue *catalogue;
+    tly_access *access = NULL;
     tly_status status;
     if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
@@ -174,9 +226,13 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
         return status;
     }
     status = fill_catalogue(cli, catalogue, error);
-    if (status == TLY_OK) {
-        status = serve(cli, context, catalogue, error);
+    if (status == TLY_OK && rules != NULL) {
+        status = tly_access_load(context, rules, &access, error);
     }
+    if (status == TLY_OK) {
+        status = serve(cli, context, catalogue, access, error);
+    }
+    tly_access_free(access);
     tly_catalogue_free(catalogue);
     return status;
 }

@@ -357,6 +357,10 @@ int tly_net_has_staged(const tly_net_channel *channel) {
     return channel->tls != NULL && channel->tls->stage_sent != channel->tls->staged;
 }
 
+int tly_net_peer_certificate(const tly_net_channel *channel, uint8_t out[32]) {
+    return channel->tls != NULL && channel->tls->module->fingerprint(channel->tls->at, out);
+}
+
 void tly_net_explain(const tly_net_channel *channel, char *out, size_t capacity) {
     out[0] = '\0';
     if (channel->tls != NULL) {

@@ -58,6 +58,9 @@ int tly_net_has_staged(const tly_net_channel *channel);
 /* The oldest descriptor that came, which is the caller's now; -1: there is none. */
 int tly_net_take_fd(tly_net_channel *channel);
 
+/* SHA-256 of the certificate that the peer has shown and that was verified. 0: there is none. */
+int tly_net_peer_certificate(const tly_net_channel *channel, uint8_t out[32]);
+
 /* Why the channel failed, for people. */
 void tly_net_explain(const tly_net_channel *channel, char *out, size_t capacity);
 

@@ -10,6 +10,7 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "net/token.h"
 
 #define DEFAULT_CONNECT_MS  10000u
 #define DEFAULT_PROGRESS_MS 30000u
@@ -149,12 +150,23 @@ static tly_status make_wire(tly_client *client, const tly_client_options *option
         {.tag = TLY_LAYOUT_TILED},
         {.tag = TLY_LAYOUT_MORTON},
         {.tag = TLY_PANEL_LAYOUT_TAG}, /* no profile: any that a request names */
-        tly_net_handover_entry(),      /* the last; left out where it makes no sense */
+        {.tag = 0},                    /* room for two more */
+        {.tag = 0},
     };
-    uint32_t num = sizeof taken / sizeof taken[0] - (client->shares ? 0 : 1);
-    uint8_t bytes[3 * sizeof taken / sizeof taken[0] + TLY_HANDOVER_METADATA_LEN];
+    uint32_t num = sizeof taken / sizeof taken[0] - 2;
+    uint8_t room[TLY_TOKEN_ENTRY_LEN];
+    uint8_t bytes[3 * sizeof taken / sizeof taken[0] + TLY_HANDOVER_METADATA_LEN + sizeof room];
     tly_wire_options wire = {.size = sizeof wire, .role = TLY_WIRE_CLIENT};
-    tly_status status = tly_wire_layouts_put(taken, num, bytes, sizeof bytes, &wire.layouts, error);
+    tly_status status = TLY_OK;
+    if (client->shares) {
+        taken[num++] = tly_net_handover_entry();
+    }
+    if (options->token != NULL) {
+        status = tly_net_token_entry(options->token, room, &taken[num++], error);
+    }
+    if (status == TLY_OK) {
+        status = tly_wire_layouts_put(taken, num, bytes, sizeof bytes, &wire.layouts, error);
+    }
     if (status != TLY_OK) {
         return status;
     }
@@ -183,6 +195,20 @@ static tly_status secure(tly_client *client, const tly_tls_options *options, tly
         }
     }
     return status;
+}
+
+/* May a token be shown here? */
+static tly_status check_private(const tly_client *client, tly_error *error) {
+    struct sockaddr_storage peer = {0};
+    socklen_t len = sizeof peer;
+    if (client->channel.tls != NULL ||
+        (getpeername(client->channel.fd, (struct sockaddr *)&peer, &len) == 0 &&
+         tly_net_is_loopback((const struct sockaddr *)&peer))) {
+        return TLY_OK;
+    }
+    return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "token-in-the-clear",
+                         "the token would cross the network in the clear: use tls: instead of %s",
+                         client->address);
 }
 
 tly_status tly_client_connect(const tly_context *context, const char *address,
@@ -222,8 +248,14 @@ tly_status tly_client_connect(const tly_context *context, const char *address,
         tly_net_set_timeout(client->channel.fd, client->progress_timeout_ms);
         status = secure(client, options->tls, error);
     }
+    if (status == TLY_OK && options->token != NULL) {
+        status = check_private(client, error);
+    }
     if (status == TLY_OK) {
         status = hello(client, error);
+    }
+    if (status == TLY_OK && options->token != NULL) {
+        status = tly_client_ping(client, NULL, error); /* a refusal comes behind the HELLO */
     }
     if (status != TLY_OK) {
         tly_client_free(client);

@@ -245,22 +245,33 @@ static tly_status listen_unix(const tly_net_address *a, const char *address, int
     return TLY_OK;
 }
 
-static tly_status listen_tcp(const tly_net_address *a, const char *address, int *out_fd,
-                             tly_error *error) {
-    struct addrinfo *list;
-    tly_status status = lookup(a, AI_PASSIVE, address, &list, error);
-    int fd, one = 1;
+/* Looks an address up for listening, and refuses what other machines reach unless `remote`. */
+static tly_status lookup_own(const tly_net_address *a, const char *address, int remote,
+                             struct addrinfo **out, tly_error *error) {
+    tly_status status = lookup(a, AI_PASSIVE, address, out, error);
     if (status != TLY_OK) {
         return status;
     }
-    for (const struct addrinfo *i = list; i != NULL; i = i->ai_next) {
-        if (!tly_net_is_loopback(i->ai_addr)) {
-            freeaddrinfo(list);
+    for (const struct addrinfo *i = *out; i != NULL; i = i->ai_next) {
+        if (!remote && !tly_net_is_loopback(i->ai_addr)) {
+            freeaddrinfo(*out);
             return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "loopback-only",
-                                 "%s is reachable from other machines, and there is no access "
-                                 "control yet: listen on 127.0.0.1, [::1] or a Unix socket",
+                                 "%s is reachable from other machines: that takes tls: and access "
+                                 "rules or client certificates; or listen on 127.0.0.1, [::1] or "
+                                 "a Unix socket",
                                  address);
         }
+    }
+    return TLY_OK;
+}
+
+static tly_status listen_tcp(const tly_net_address *a, const char *address, int remote, int *out_fd,
+                             tly_error *error) {
+    struct addrinfo *list;
+    tly_status status = lookup_own(a, address, remote, &list, error);
+    int fd, one = 1;
+    if (status != TLY_OK) {
+        return status;
     }
     fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
@@ -273,8 +284,24 @@ static tly_status listen_tcp(const tly_net_address *a, const char *address, int 
     return TLY_OK;
 }
 
-tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, int *out_kind,
-                          int *out_fd, tly_error *error) {
+tly_status tly_net_check_listen(const char *address, uint32_t remote, int *out_kind,
+                                tly_error *error) {
+    tly_net_address a;
+    struct addrinfo *list;
+    tly_status status = tly_net_address_parse(address, &a, error);
+    *out_kind = a.kind;
+    if (status != TLY_OK || a.kind == TLY_NET_UNIX) {
+        return status;
+    }
+    status = lookup_own(&a, address, (remote >> a.kind & 1) != 0, &list, error);
+    if (status == TLY_OK) {
+        freeaddrinfo(list);
+    }
+    return status;
+}
+
+tly_status tly_net_listen(const char *address, uint32_t remote, char *out_text, size_t capacity,
+                          int *out_kind, int *out_fd, tly_error *error) {
     tly_net_address a;
     tly_status status = tly_net_address_parse(address, &a, error);
     *out_fd = -1;
@@ -286,7 +313,7 @@ tly_status tly_net_listen(const char *address, char *out_text, size_t capacity, 
         snprintf(out_text, capacity, "unix:%s", a.path);
         return listen_unix(&a, address, out_fd, error);
     }
-    status = listen_tcp(&a, address, out_fd, error);
+    status = listen_tcp(&a, address, (remote >> a.kind & 1) != 0, out_fd, error);
     if (status == TLY_OK) {
         struct sockaddr_storage ss;
         socklen_t len = sizeof ss;

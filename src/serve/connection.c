@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "net/handover.h"
+#include "net/token.h"
 #include "serve/server.h"
 
 #define READS_PER_TURN 64 /* then the others have their turn */
@@ -146,9 +147,44 @@ static void kill_broken(serve_conn *c) {
 
 /* ---- input ---- */
 
+/* Who says hello? A token that nobody has ends the connection. */
+static void identify(serve_conn *c, const tly_wire_hello *hello) {
+    const tly_access *access = c->server->options.access;
+    uint8_t fingerprint[TLY_FINGERPRINT_LEN];
+    const uint8_t *token;
+    size_t len;
+    c->by_token = c->by_certificate = TLY_ACCESS_ANYONE;
+    if (access == NULL) {
+        return;
+    }
+    if (tly_net_peer_certificate(&c->channel, fingerprint)) {
+        c->by_certificate = tly_access_by_certificate(access, fingerprint);
+    }
+    token = tly_net_token_find(hello, &len);
+    if (token != NULL) {
+        c->by_token = tly_access_by_token(access, token, len);
+        if (c->by_token == TLY_ACCESS_NOBODY) {
+            atomic_fetch_add(&c->server->refused, 1);
+            tly_wire_close(c->wire, TLY_WIRE_REFUSED, "the token is not known");
+            log_conn(c, TLY_LOG_WARNING, "refused: an unknown token");
+            return;
+        }
+    }
+    tly_base_log(c->server->context, TLY_LOG_INFO,
+                 "connection %llu: %s by token, %s by certificate", (unsigned long long)c->number,
+                 tly_access_name(access, c->by_token), tly_access_name(access, c->by_certificate));
+}
+
+int tly_serve_allows(const serve_conn *c, tly_access_verb verb, const char *key, size_t key_len) {
+    const tly_access *access = c->server->options.access;
+    return access == NULL || tly_access_allows(access, c->by_token, verb, key, key_len) ||
+           tly_access_allows(access, c->by_certificate, verb, key, key_len);
+}
+
 static void on_event(serve_conn *c, const tly_wire_event *event) {
     switch (event->kind) {
     case TLY_WIRE_EVENT_HELLO:
+        identify(c, &event->hello);
         if (c->is_local && c->server->variants.limit != 0 &&
             tly_net_handover_announced(&event->hello)) {
             c->hands_over = 1;

@@ -62,6 +62,30 @@ static void on_connection(uv_poll_t *poll, int status, int events) {
     }
 }
 
+/* On which kinds of address other machines may reach us: where they cannot listen in, and where it
+ * is known what each of them may do. */
+static uint32_t remote_kinds(const tly_server *server) {
+    const tly_server_options *o = &server->options;
+    int guarded =
+        o->access != NULL || (o->tls != NULL && (o->tls->flags & TLY_TLS_CLIENT_CERTIFICATE) != 0);
+    if ((o->flags & TLY_SERVER_OPEN) != 0) {
+        return 1u << TLY_NET_TCP | 1u << TLY_NET_TLS;
+    }
+    return guarded ? 1u << TLY_NET_TLS : 0;
+}
+
+static tly_status read_certificates(tly_server *server, int kind, tly_error *error) {
+    return kind == TLY_NET_TLS && server->tls.at == NULL
+               ? tly_net_tls_library_init(&server->tls, server->options.tls, 1, error)
+               : TLY_OK;
+}
+
+tly_status tly_server_check(tly_server *server, const char *address, tly_error *error) {
+    int kind;
+    tly_status status = tly_net_check_listen(address, remote_kinds(server), &kind, error);
+    return status == TLY_OK ? read_certificates(server, kind, error) : status;
+}
+
 tly_status tly_server_listen(tly_server *server, const char *address, tly_error *error) {
     serve_listener *l;
     tly_status status;
@@ -73,9 +97,10 @@ tly_status tly_server_listen(tly_server *server, const char *address, tly_error 
     if (l == NULL) {
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory to listen");
     }
-    status = tly_net_listen(address, l->text, sizeof l->text, &l->kind, &l->fd, error);
-    if (status == TLY_OK && l->kind == TLY_NET_TLS && server->tls.at == NULL) {
-        status = tly_net_tls_library_init(&server->tls, server->options.tls, 1, error);
+    status = tly_net_listen(address, remote_kinds(server), l->text, sizeof l->text, &l->kind,
+                            &l->fd, error);
+    if (status == TLY_OK) {
+        status = read_certificates(server, l->kind, error);
         if (status != TLY_OK) {
             close(l->fd);
         }

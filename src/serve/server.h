@@ -11,6 +11,7 @@
 
 #include "net/channel.h"
 #include "net/socket.h"
+#include "serve/access.h"
 #include "serve/memo.h"
 #include "serve/uploads.h"
 #include "serve/variant.h"
@@ -151,8 +152,9 @@ struct serve_conn {
     uint64_t number;
     uint64_t accepted_at, moved_at; /* ms of the loop's clock */
     uint64_t drained;
-    int is_local;   /* a Unix socket */
-    int hands_over; /* both sides announced it */
+    uint32_t by_token, by_certificate; /* who the peer is; see serve/access.h */
+    int is_local;                      /* a Unix socket */
+    int hands_over;                    /* both sides announced it */
     tly_wire *wire;
     serve_stream *streams;
     serve_chunk *chunks; /* in use */
@@ -168,6 +170,7 @@ void tly_serve_conn_tick(serve_conn *c, uint64_t now);
 void tly_serve_conn_stop(serve_conn *c);
 void tly_serve_conn_kill(serve_conn *c, const char *why);
 void tly_serve_conn_reap(serve_conn *c);
+int tly_serve_allows(const serve_conn *c, tly_access_verb verb, const char *key, size_t key_len);
 
 /* stream.c */
 void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request);

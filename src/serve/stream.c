@@ -504,6 +504,11 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
         refuse(c, id, TLY_WIRE_BUSY, "the server is stopping");
         return;
     }
+    /* Before it is looked for: whoever may not have a tensor does not learn whether it is there. */
+    if (!tly_serve_allows(c, TLY_ACCESS_GET, request->key, request->key_len)) {
+        refuse(c, id, TLY_WIRE_REFUSED, "this client may not get that tensor");
+        return;
+    }
     s = tly_base_calloc(server->context, sizeof *s, _Alignof(serve_stream));
     if (s == NULL) {
         refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");

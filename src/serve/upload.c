@@ -206,6 +206,9 @@ static const char *objection(const serve_conn *c, const tly_wire_put *put, uint3
     if (tly_catalogue_uploads(server->catalogue) == NULL) {
         return "this server takes no tensors";
     }
+    if (!tly_serve_allows(c, TLY_ACCESS_PUT, put->key, put->key_len)) {
+        return "this client may not put that tensor";
+    }
     if (tly_catalogue_is_fixed(server->catalogue, put->key, put->key_len)) {
         return "the tensor with this key is served from a file and cannot be replaced";
     }

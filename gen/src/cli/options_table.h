@@ -28,15 +28,18 @@ enum {
     TLY_CLI_SERVE_TLS_CERT = 1,
     TLY_CLI_SERVE_TLS_KEY = 2,
     TLY_CLI_SERVE_TLS_CLIENT_CA = 3,
-    TLY_CLI_SERVE_MAX_CONNECTIONS = 4,
-    TLY_CLI_SERVE_UPLOADS = 5,
-    TLY_CLI_SERVE_UPLOAD_LIMIT = 6,
-    TLY_CLI_SERVE_PACK_LIMIT = 7,
-    TLY_CLI_SERVE_CACHE = 8,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 9,
-    TLY_CLI_SERVE_LOG = 10,
-    TLY_CLI_SERVE_JSON = 11,
-    TLY_CLI_SERVE_HELP = 12,
+    TLY_CLI_SERVE_ACCESS = 4,
+    TLY_CLI_SERVE_OPEN = 5,
+    TLY_CLI_SERVE_CHECK = 6,
+    TLY_CLI_SERVE_MAX_CONNECTIONS = 7,
+    TLY_CLI_SERVE_UPLOADS = 8,
+    TLY_CLI_SERVE_UPLOAD_LIMIT = 9,
+    TLY_CLI_SERVE_PACK_LIMIT = 10,
+    TLY_CLI_SERVE_CACHE = 11,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 12,
+    TLY_CLI_SERVE_LOG = 13,
+    TLY_CLI_SERVE_JSON = 14,
+    TLY_CLI_SERVE_HELP = 15,
 };
 
 enum {
@@ -193,6 +196,9 @@ static const tly_cli_option serve_options[] = {
     {"tls-cert", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-key", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-client-ca", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"access", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"open", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"check", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
     {"uploads", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"upload-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
@@ -414,7 +420,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  The bytes of a descriptor:\n"
     "    tilery inspect model.hrry --tensor w --hex\n"},
-    {"serve", tly_cli_run_serve, serve_options, 13, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 16, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -425,8 +431,17 @@ const tly_cli_command tly_cli_commands[] = {
     "container of its own in that folder, durable before it is acknowledged, and is\n"
     "there again when the server is started anew.\n"
     "\n"
-    "There is no access control yet: a Unix socket is open to its owner only, and\n"
-    "TCP is refused for anything but a loopback address.\n"
+    "A Unix socket is open to its owner only. An address that other machines reach\n"
+    "takes tls: and access rules or client certificates. Access rules are lines in a\n"
+    "file of mode 0600:\n"
+    "\n"
+    "token NAME TOKEN who shows this token (16 to 1024 characters) is NAME\n"
+    "certificate NAME SHA256 who shows a certificate with this fingerprint is NAME\n"
+    "allow NAME get PREFIX NAME may get tensors whose keys begin with PREFIX (*\n"
+    "alone: all) allow NAME put PREFIX the same for tilery put; `anyone` is\n"
+    "everybody\n"
+    "\n"
+    "Clients take their token from the file that TILERY_TOKEN_FILE names.\n"
     "\n"
     "Options:\n"
     "      --listen ADDRESS      where to take connections: unix:/PATH,\n"
@@ -437,6 +452,12 @@ const tly_cli_command tly_cli_commands[] = {
     "      --tls-key FILE        the key of that certificate, PEM\n"
     "      --tls-client-ca FILE  only clients with a certificate of these\n"
     "                            authorities are let in, PEM\n"
+    "      --access FILE         rules that say who may get and put which keys; what\n"
+    "                            none of them allows is refused\n"
+    "      --open                allow addresses that other machines reach without\n"
+    "                            TLS or without access rules\n"
+    "      --check               open everything that would be served, say what it\n"
+    "                            is, and serve nothing\n"
     "      --max-connections N   turn away clients beyond that many (default: 64)\n"
     "      --uploads FOLDER      take tensors from clients and keep them in FOLDER,\n"
     "                            which must exist; without it none are taken\n"
@@ -843,6 +864,10 @@ const char tly_cli_help[] =
     "  TILERY_TLS_CA             For addresses that begin with tls:, a PEM file with\n"
     "                            the certificates of the authorities to trust,\n"
     "                            instead of those that the system trusts\n"
+    "  TILERY_TOKEN_FILE         A file with the token to show to servers, which\n"
+    "                            only its owner may read. It is shown over tls:,\n"
+    "                            over a Unix socket and to this machine itself, and\n"
+    "                            refused elsewhere\n"
     "  TILERY_TLS_CERT, TILERY_TLS_KEY\n"
     "                            Our own certificate with its chain and its key, PEM\n"
     "                            files, for servers that ask who is there\n";
