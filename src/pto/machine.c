@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "pto/create.h"
+#include "pto/fast/code.h"
 #include "pto/profile/profile.h"
 #include "pto/tile/store.h"
 #include "pto/tile/transport.h"
@@ -39,6 +40,7 @@ void tly_pto_machine_free(tly_pto_machine *m) {
     const tly_context *context = m->context;
     tly_pto_transport_free(context, m->transport);
     tly_pto_tile_store_free(context, m->tiles);
+    tly_pto_code_free(context, m->code);
     if (m->memory.bytes != NULL) {
         munmap(m->memory.bytes, (size_t)m->memory.size);
     }
@@ -81,6 +83,9 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
     }
     if (status == TLY_OK) {
         status = tly_pto_transport_new(context, &m->transport, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_pto_code_new(context, config->memory_bytes, &m->code, error);
     }
     if (status != TLY_OK) {
         tly_pto_machine_free(m);
@@ -154,6 +159,7 @@ void tly_pto_machine_reset(tly_pto_machine *m) {
     m->capture_enabled = false;
     m->num_events = 0;
     memset(&m->reason, 0, sizeof(m->reason));
+    tly_pto_code_reset(m->code);
     /* pages that were never written cost nothing */
     madvise(m->memory.bytes, (size_t)m->memory.size, MADV_DONTNEED);
 }

@@ -24,7 +24,17 @@ typedef struct tly_pto_memory {
     uint64_t app_limit;
 } tly_pto_memory;
 
+enum {
+    TLY_PTO_SCRATCH_SINK = 0,  /* what is written here is lost */
+    TLY_PTO_SCRATCH_INDEX = 1, /* an index on its way to an access */
+    TLY_PTO_SCRATCH_T = 2,     /* pushes that are not yet in the queues */
+    TLY_PTO_SCRATCH_PUSHES = 32,
+    TLY_PTO_SCRATCH_U = TLY_PTO_SCRATCH_T + TLY_PTO_SCRATCH_PUSHES,
+    TLY_PTO_NUM_SCRATCH = TLY_PTO_SCRATCH_U + TLY_PTO_SCRATCH_PUSHES
+};
+
 struct tly_pto_machine {
+    uint64_t scratch[TLY_PTO_NUM_SCRATCH]; /* of predecoded code (fast/), near the registers */
     tly_pto_core core;
     tly_pto_memory memory;
     const struct tly_pto_profile *profile; /* numeric behaviour */

@@ -2,6 +2,7 @@
 #include "pto/memory.h"
 
 #include "pto/events.h"
+#include "pto/fast/code.h"
 #include "pto/fault.h"
 
 bool tly_pto_check_access(tly_pto_machine *m, uint64_t address, uint64_t len, uint64_t alignment) {
@@ -41,6 +42,7 @@ void tly_pto_memory_changed(tly_pto_machine *m, uint64_t address, uint64_t len) 
     if (reservation->valid && overlaps_reservation(reservation, address, len)) {
         reservation->valid = false;
     }
+    tly_pto_code_wrote(m->code, address, len);
 }
 
 void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {

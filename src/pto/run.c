@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fetch loop, one instruction at a time. */
+/* The fetch loop: predecoded units where they can be made and nobody watches, one instruction at a
+ * time where not. */
 #include "pto/run.h"
 
 #include "base/bytes.h"
 #include "isa/decode.h"
 #include "pto/exec.h"
+#include "pto/fast/code.h"
 #include "pto/sysreg.h"
 
-/* Reads the instruction at TPC; false if it is odd or does not lie in memory. */
-static bool fetch(const tly_pto_machine *m, uint64_t pc, tly_pto_step *out_step) {
+uint32_t tly_pto_fetch(const tly_pto_machine *m, uint64_t pc, uint64_t *out_word) {
     const tly_pto_memory *memory = &m->memory;
     uint64_t available = pc < memory->size ? memory->size - pc : 0;
     if ((pc & 1) != 0 || available < 2) {
-        return false;
+        return 0;
     }
     const uint8_t *at = memory->bytes + pc;
     uint32_t len =
         tly_isa_length(tly_base_load_u16(at), available >= 4 ? tly_base_load_u16(at + 2) : 0);
     if (available < len) {
-        return false;
+        return 0;
     }
-    out_step->word = 0;
+    *out_word = 0;
     for (uint32_t i = 0; i < len; i += 2) {
-        out_step->word |= (uint64_t)tly_base_load_u16(at + i) << 8 * i;
+        *out_word |= (uint64_t)tly_base_load_u16(at + i) << 8 * i;
     }
-    out_step->pc = pc;
-    out_step->bits = (uint8_t)(len * 8);
-    return true;
+    return len * 8;
 }
 
 /* A body begins at the first instruction of a STD, FP or SYS block that is no command. */
@@ -39,33 +38,82 @@ static bool begins_body(const tly_pto_machine *m, const tly_pto_step *step) {
             tly_isa_form_at(insn.form)->surface != TLY_ISA_COMMAND);
 }
 
+/* Whether a refused step ends the run: the ring that its trap entered has no vector. */
+static bool unhandled(const tly_pto_machine *m) {
+    return m->core.context_registers[m->core.current_acr][TLY_PTO_EVBASE] == 0;
+}
+
+/* How the run ends before the next step, if it does. */
+static bool ends(const tly_pto_machine *m, const tly_pto_run_options *options, uint64_t left,
+                 int32_t *out_end) {
+    if (m->core.context.tpc == options->stop_pc) {
+        *out_end = TLY_PTO_END_STOP;
+        return true;
+    }
+    *out_end = TLY_PTO_END_LIMIT;
+    return left == 0;
+}
+
+/* Predecoded units from TPC on. Returns whether a step of the plain path has to follow. */
+static bool run_units(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
+    tly_pto_fast_result result;
+    uint32_t mode;
+    *out_refused = false;
+    if (!tly_pto_mode_of(m, &mode)) {
+        return true;
+    }
+    tly_pto_unit *unit = tly_pto_code_find(m, m->core.context.tpc, mode);
+    if (unit == NULL || unit->num_steps > *left) {
+        return true;
+    }
+    tly_pto_fast_run(m, unit, left, &result);
+    *out_refused = result.refused;
+    return result.must_step;
+}
+
+/* One step of the plain path. Returns whether the run goes on. */
+static bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
+                      int32_t *out_end) {
+    tly_pto_step step = {.pc = m->core.context.tpc};
+    step.bits = (uint8_t)tly_pto_fetch(m, step.pc, &step.word);
+    if (step.bits == 0) {
+        *out_end = TLY_PTO_END_FETCH;
+        return false;
+    }
+    step.entered_body = begins_body(m, &step) && tly_pto_enter_body(m);
+    step.executed = tly_pto_execute(m, step.word, step.bits);
+    --*left;
+    if (options->observer != NULL && !options->observer(options->user, m, &step)) {
+        *out_end = TLY_PTO_END_ASKED;
+        return false;
+    }
+    *out_end = TLY_PTO_END_FAULT;
+    return step.executed || !unhandled(m);
+}
+
 void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
                  tly_pto_run_result *out_result) {
-    tly_pto_step step;
-    out_result->num_steps = 0;
-    for (;;) {
-        if (m->core.context.tpc == options->stop_pc) {
-            out_result->end = TLY_PTO_END_STOP;
-            return;
+    const bool plain = options->plain || options->observer != NULL || m->watch_memory != NULL ||
+                       m->capture_enabled;
+    uint64_t left = options->max_steps;
+    if (!plain) {
+        tly_pto_code_set_stop(m->code, options->stop_pc);
+    }
+    while (!ends(m, options, left, &out_result->end)) {
+        bool refused = false;
+        if (!plain && !run_units(m, &left, &refused)) {
+            if (refused && unhandled(m)) {
+                out_result->end = TLY_PTO_END_FAULT;
+                break;
+            }
+            continue;
         }
-        if (out_result->num_steps == options->max_steps) {
-            out_result->end = TLY_PTO_END_LIMIT;
-            return;
+        if (!plain && ends(m, options, left, &out_result->end)) {
+            break;
         }
-        if (!fetch(m, m->core.context.tpc, &step)) {
-            out_result->end = TLY_PTO_END_FETCH;
-            return;
-        }
-        step.entered_body = begins_body(m, &step) && tly_pto_enter_body(m);
-        step.executed = tly_pto_execute(m, step.word, step.bits);
-        out_result->num_steps++;
-        if (options->observer != NULL && !options->observer(options->user, m, &step)) {
-            out_result->end = TLY_PTO_END_ASKED;
-            return;
-        }
-        if (!step.executed && m->core.context_registers[m->core.current_acr][TLY_PTO_EVBASE] == 0) {
-            out_result->end = TLY_PTO_END_FAULT;
-            return;
+        if (!step_once(m, options, &left, &out_result->end)) {
+            break;
         }
     }
+    out_result->num_steps = options->max_steps - left;
 }

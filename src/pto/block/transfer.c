@@ -147,25 +147,39 @@ static void describe(const tly_isa_insn *insn, const tly_pto_start *start,
     }
 }
 
+void tly_pto_describe_start(const tly_isa_insn *insn, const tly_pto_command *command, uint64_t pc,
+                            tly_pto_opening *out_opening, tly_pto_operation *out_operation) {
+    const tly_pto_start *start = &command->start;
+    tly_pto_opening opening = {
+        .kind = start->kind,
+        .transfer = transfer_of(insn, start),
+        .sequential = pc + insn->len,
+        .return_target = pc + insn->len,
+    };
+    describe(insn, start, out_operation);
+    opening.taken = opening.transfer != TLY_PTO_TRANSFER_CONDITIONAL;
+    opening.target = opening.sequential;
+    if (start->offset_place != TLY_PTO_NO_FIELD) {
+        opening.target = pc + ((uint64_t)insn->fields[start->offset_place] << 1);
+    }
+    if (start->return_place != TLY_PTO_NO_FIELD) {
+        opening.return_target =
+            pc + insn->len - 2 + ((uint64_t)insn->fields[start->return_place] << 1);
+    }
+    *out_opening = opening;
+}
+
 bool tly_pto_start_block(tly_pto_machine *m, const tly_isa_insn *insn,
                          const tly_pto_command *command) {
     tly_pto_context *context = &m->core.context;
-    const tly_pto_start *start = &command->start;
-    const uint64_t pc = context->tpc;
     tly_pto_operation operation;
-    describe(insn, start, &operation);
+    tly_pto_opening opening;
+    tly_pto_describe_start(insn, command, context->tpc, &opening, &operation);
     if (operation.mode_valid &&
         tly_isa_tileop_find(operation.mode, operation.selector & 31) == NULL) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_TEPL_RESERVED,
                               operation.mode, operation.selector & 31, 0, 0);
     }
-    tly_pto_opening opening = {
-        .kind = start->kind,
-        .transfer = transfer_of(insn, start),
-        .sequential = pc + insn->len,
-    };
-    opening.taken = opening.transfer != TLY_PTO_TRANSFER_CONDITIONAL;
-    opening.target = opening.sequential;
     if (opening.transfer == TLY_PTO_TRANSFER_INDIRECT ||
         opening.transfer == TLY_PTO_TRANSFER_INDIRECT_CALL) {
         if (!context->bundle_active || context->barg.block_type > TLY_PTO_KIND_FLOATING) {
@@ -175,13 +189,6 @@ bool tly_pto_start_block(tly_pto_machine *m, const tly_isa_insn *insn,
         opening.target = context->barg.bpcn;
     } else if (opening.transfer == TLY_PTO_TRANSFER_RETURN) {
         opening.target = context->return_address;
-    } else if (opening.transfer != TLY_PTO_TRANSFER_FALLTHROUGH) {
-        opening.target = pc + ((uint64_t)field_at(insn, start->offset_place) << 1);
-    }
-    opening.return_target = opening.sequential;
-    if (start->return_place != TLY_PTO_NO_FIELD) {
-        opening.return_target =
-            pc + insn->len - 2 + ((uint64_t)insn->fields[start->return_place] << 1);
     }
     if ((opening.target & 1) != 0) {
         return tly_pto_raise(m, TLY_PTO_FAULT_INSTRUCTION_PC, opening.target,

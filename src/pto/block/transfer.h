@@ -15,6 +15,14 @@ typedef struct tly_pto_opening {
     uint64_t return_target;
 } tly_pto_opening;
 
+struct tly_pto_command;
+
+/* What a start at `pc` opens, as far as its word says it: the targets of returns and indirect
+ * transfers come from the state. */
+void tly_pto_describe_start(const tly_isa_insn *insn, const struct tly_pto_command *command,
+                            uint64_t pc, tly_pto_opening *out_opening,
+                            tly_pto_operation *out_operation);
+
 /* Retires the active block, if there is one, without following its target, and opens a block at
  * TPC (asl/block/model/lifecycle/begin). Returns false when either was refused. */
 bool tly_pto_open_block(tly_pto_machine *machine, const tly_pto_opening *opening);

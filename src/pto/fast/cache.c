@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/fast/cache.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/context.h"
+#include "base/error.h"
+
+/* Address space that costs nothing until it is touched. */
+static void *reserve(size_t len) {
+    void *bytes =
+        mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+static void release(void *bytes, size_t len) {
+    if (bytes != NULL) {
+        munmap(bytes, len);
+    }
+}
+
+static const size_t marks_len = sizeof(uint64_t) * TLY_PTO_CODE_MARKS;
+static const size_t buckets_len = sizeof(tly_pto_unit *) * TLY_PTO_CODE_BUCKETS;
+
+void tly_pto_code_free(const tly_context *context, tly_pto_code *code) {
+    if (code == NULL) {
+        return;
+    }
+    release(code->arena, TLY_PTO_CODE_ARENA);
+    release(code->lines, (size_t)code->num_lines);
+    release(code->marks, marks_len);
+    release(code->buckets, buckets_len);
+    tly_base_free(context, code, sizeof(*code), _Alignof(tly_pto_code));
+}
+
+tly_status tly_pto_code_new(const tly_context *context, uint64_t memory_bytes,
+                            tly_pto_code **out_code, tly_error *error) {
+    tly_pto_code *code = tly_base_calloc(context, sizeof(*code), _Alignof(tly_pto_code));
+    if (code != NULL) {
+        code->num_lines = (memory_bytes - 1) / TLY_PTO_GRANULE + 1;
+        code->arena = reserve(TLY_PTO_CODE_ARENA);
+        code->lines = reserve((size_t)code->num_lines);
+        code->marks = reserve(marks_len);
+        code->buckets = reserve(buckets_len);
+    }
+    if (code == NULL || code->arena == NULL || code->lines == NULL || code->marks == NULL ||
+        code->buckets == NULL) {
+        tly_pto_code_free(context, code);
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
+    }
+    *out_code = code;
+    return TLY_OK;
+}
+
+uint64_t tly_pto_code_generation(const tly_pto_code *code) {
+    return code->generation;
+}
+
+const int8_t *tly_pto_code_lines(const tly_pto_code *code) {
+    return code->lines;
+}
+
+void tly_pto_code_set_stop(tly_pto_code *code, uint64_t stop_pc) {
+    if (code->stop_pc != stop_pc) {
+        tly_pto_code_flush(code);
+        code->stop_pc = stop_pc;
+    }
+}
+
+void tly_pto_code_flush(tly_pto_code *code) {
+    for (uint32_t i = 0; i < code->num_marks; i++) {
+        code->lines[code->marks[i]] &= TLY_PTO_LINE_COUNT;
+    }
+    if (code->used != 0) {
+        memset(code->buckets, 0, buckets_len);
+    }
+    code->num_marks = 0;
+    code->used = 0;
+    code->generation++;
+}
+
+void tly_pto_code_reset(tly_pto_code *code) {
+    tly_pto_code_flush(code);
+    if (code->lost_some) {
+        madvise(code->lines, (size_t)code->num_lines, MADV_DONTNEED);
+        code->lost_some = false;
+    }
+}
+
+void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len) {
+    uint64_t last = (address + len - 1) / TLY_PTO_GRANULE;
+    bool lost = false;
+    if (code->num_marks == 0 || len == 0) {
+        return;
+    }
+    for (uint64_t line = address / TLY_PTO_GRANULE; line <= last; line++) {
+        int8_t *state = &code->lines[line];
+        if (*state < 0) {
+            uint32_t count = *state & TLY_PTO_LINE_COUNT;
+            *state = (int8_t)(TLY_PTO_LINE_CODE | (count < TLY_PTO_LINE_COUNT ? count + 1 : count));
+            code->lost_some = true;
+            lost = true;
+        }
+    }
+    if (lost) {
+        tly_pto_code_flush(code);
+    }
+}
+
+void *tly_pto_code_room(tly_pto_code *code, size_t len) {
+    size_t rounded = (len + 15) & ~(size_t)15;
+    if (rounded > TLY_PTO_CODE_ARENA - code->used) {
+        return NULL;
+    }
+    void *room = code->arena + code->used;
+    code->used += rounded;
+    return room;
+}
+
+bool tly_pto_code_stable(const tly_pto_code *code, uint64_t address, uint64_t len) {
+    for (uint64_t line = address / TLY_PTO_GRANULE; line <= (address + len - 1) / TLY_PTO_GRANULE;
+         line++) {
+        if ((code->lines[line] & TLY_PTO_LINE_COUNT) >= TLY_PTO_LINE_MAX_LOST) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool tly_pto_code_mark(tly_pto_code *code, uint64_t address, uint64_t len) {
+    for (uint64_t line = address / TLY_PTO_GRANULE; line <= (address + len - 1) / TLY_PTO_GRANULE;
+         line++) {
+        if (code->lines[line] >= 0) {
+            if (code->num_marks == TLY_PTO_CODE_MARKS) {
+                return false;
+            }
+            code->marks[code->num_marks++] = line;
+            code->lines[line] = (int8_t)(code->lines[line] | TLY_PTO_LINE_CODE);
+        }
+    }
+    return true;
+}
+
+static uint32_t bucket_of(uint64_t pc, uint32_t mode) {
+    uint64_t mixed = (pc >> 1 ^ (uint64_t)mode << 24) * UINT64_C(0x9E3779B97F4A7C15);
+    return (uint32_t)(mixed >> 50); /* 14 bits */
+}
+
+tly_pto_unit *tly_pto_code_find(tly_pto_machine *m, uint64_t pc, uint32_t mode) {
+    tly_pto_code *code = m->code;
+    bool full = false;
+    if (code->release != m->release) {
+        tly_pto_code_flush(code);
+        code->release = m->release;
+    }
+    for (tly_pto_unit *unit = code->buckets[bucket_of(pc, mode)]; unit != NULL;
+         unit = unit->next_in_bucket) {
+        if (unit->pc == pc && unit->mode == mode) {
+            return unit;
+        }
+    }
+    tly_pto_unit *unit = tly_pto_translate(m, pc, mode, &full);
+    if (full) {
+        tly_pto_code_flush(code);
+        unit = tly_pto_translate(m, pc, mode, &full);
+    }
+    if (unit != NULL) {
+        tly_pto_unit **bucket = &code->buckets[bucket_of(pc, mode)];
+        unit->next_in_bucket = *bucket;
+        *bucket = unit;
+    }
+    return unit;
+}
