@@ -15,6 +15,20 @@ static const tly_bench_case cases[] = {
     {"format.read.256MiB", "GB/s", TLY_BENCH_BETTER_HIGHER,
      "a tensor out of a container, against a loop of read(); both from the page cache",
      tly_bench_format_read},
+    {"format.convert.f32_bf16", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "f32 into bf16 against memcpy of as many bytes", tly_bench_format_f32_bf16},
+    {"format.convert.f32_f16", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "f32 into f16 against memcpy of as many bytes", tly_bench_format_f32_f16},
+    {"format.convert.f32_e4m3", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "f32 into float8_e4m3 against memcpy of as many bytes", tly_bench_format_f32_e4m3},
+    {"format.convert.bf16_f32", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "bf16 into f32 against memcpy of as many bytes", tly_bench_format_bf16_f32},
+    {"format.transcode.row_morton", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "a row-major matrix into Morton order, checks and plan included, against memcpy",
+     tly_bench_format_row_morton},
+    {"format.transcode.row_tiled", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "a row-major matrix into tiles of 32 x 32, checks and plan included, against memcpy",
+     tly_bench_format_row_tiled},
 };
 
 extern const tly_bench_group tly_bench_format;

@@ -16,49 +16,62 @@
 #define E4M3_FIELDS 4, 3, 0
 #define E5M2_FIELDS 5, 2, 1
 
-FLAT uint32_t float_bits(float f) {
-    uint32_t bits;
+FLAT int32_t float_bits(float f) {
+    int32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
 }
 
-FLAT uint32_t widen(uint32_t code, uint32_t e, uint32_t m, int has_inf) {
-    uint32_t bias = (1u << (e - 1)) - 1, top = ((1u << e) - 1) << m, all = (1u << (e + m)) - 1;
-    uint32_t sign = code >> (e + m) << 31, abs = code & all;
-    uint32_t made = (abs << (23 - m)) + ((127 - bias) << 23);
-    if (e < 8) { /* subnormal: abs * 2^(1 - bias - m) */
-        union {
-            uint32_t bits;
-            float value;
-        } unit = {(127 + 1 - bias - m) << 23};
-        uint32_t small = float_bits((float)(int32_t)abs * unit.value);
-        made = abs < 1u << m ? small : made;
-    }
-    if (has_inf) {
-        uint32_t special = (abs << (23 - m)) | 0x7F800000u | (abs > top ? 0x400000u : 0);
-        made = abs >= top ? special : made;
-    } else {
-        made = abs == all ? 0x7FC00000u : made;
-    }
-    return sign | made;
+/* All numbers below fit in 31 bits: vectors compare signed ones faster. Both values of a choice are
+ * always computed; a branch would end the vectors. */
+FLAT int32_t pick(int condition, int32_t yes, int32_t no) {
+    int32_t mask = -(int32_t)condition;
+    return (yes & mask) | (no & ~mask);
 }
 
-FLAT uint32_t narrow(uint32_t x, uint32_t e, uint32_t m, int has_inf, uint32_t saturate) {
-    uint32_t bias = (1u << (e - 1)) - 1, top = ((1u << e) - 1) << m, all = (1u << (e + m)) - 1;
-    uint32_t sign = x >> 31 << (e + m), abs = x & 0x7FFFFFFFu, cut = 23 - m;
-    uint32_t limit = has_inf ? top : all; /* the first code that is no finite number */
-    uint32_t rounded = abs + ((1u << (cut - 1)) - 1) + (abs >> cut & 1);
-    uint32_t made = (rounded >> cut) - ((127 - bias) << m), nan;
-    if (e < 8) { /* subnormal: so many units of 2^(1 - bias - m) */
-        uint32_t mantissa = (abs & 0x7FFFFFu) | 0x800000u, shift = 151 - bias - m - (abs >> 23);
-        uint32_t small;
-        shift = shift > 31 ? 31 : shift;
-        small = (mantissa + (1u << (shift - 1)) - 1 + (mantissa >> shift & 1)) >> shift;
-        made = abs < (128 - bias) << 23 ? small : made;
+FLAT uint32_t widen(uint32_t code, int32_t e, int32_t m, int has_inf) {
+    int32_t bias = (1 << (e - 1)) - 1, top = ((1 << e) - 1) << m, all = (1 << (e + m)) - 1;
+    uint32_t sign = code >> (e + m) << 31;
+    int32_t abs = (int32_t)code & all, made = (abs << (23 - m)) + ((127 - bias) << 23);
+    if (e < 8) { /* subnormal: abs * 2^(1 - bias - m) */
+        union {
+            int32_t bits;
+            float value;
+        } unit = {(127 + 1 - bias - m) << 23};
+        int32_t small = float_bits((float)abs * unit.value);
+        made = pick(abs < 1 << m, small, made);
     }
-    made = made >= limit ? limit - saturate : made;
-    nan = has_inf ? top | 1u << (m - 1) | (abs >> cut & ((1u << m) - 1)) : all;
-    return sign | (abs > 0x7F800000u ? nan : made);
+    if (has_inf) {
+        int32_t special = (abs << (23 - m)) | 0x7F800000 | pick(abs > top, 0x400000, 0);
+        made = pick(abs >= top, special, made);
+    } else {
+        made = pick(abs == all, 0x7FC00000, made);
+    }
+    return sign | (uint32_t)made;
+}
+
+/* Rounds to nearest even at a place that is higher for subnormals, whose exponent is that of the
+ * smallest normal numbers. */
+FLAT uint32_t narrow(uint32_t x, int32_t e, int32_t m, int has_inf, uint32_t saturate) {
+    int32_t bias = (1 << (e - 1)) - 1, top = ((1 << e) - 1) << m, all = (1 << (e + m)) - 1;
+    int32_t limit = has_inf ? top : all; /* the first code that is no finite number */
+    int32_t abs = (int32_t)(x & 0x7FFFFFFF), cut = 23 - m, made, nan;
+    uint32_t sign = x >> 31 << (e + m);
+    if (e == 8) {
+        made = (int32_t)(((uint32_t)abs + ((1u << (cut - 1)) - 1) + ((uint32_t)abs >> cut & 1)) >>
+                         cut);
+    } else {
+        int32_t lowest = 128 - bias, exponent = abs >> 23, shift;
+        int32_t mantissa = (abs & 0x7FFFFF) | 0x800000;
+        int32_t normal = exponent > lowest ? exponent : lowest;
+        shift = cut + (normal - exponent);
+        shift = shift < 30 ? shift : 30; /* all of it is cut off */
+        made = (mantissa + ((1 << (shift - 1)) - 1) + (mantissa >> shift & 1)) >> shift;
+        made += (normal - lowest) << m;
+    }
+    made = made < limit ? made : limit - (int32_t)saturate;
+    nan = has_inf ? top | 1 << (m - 1) | (abs >> cut & ((1 << m) - 1)) : all;
+    return sign | (uint32_t)pick(abs > 0x7F800000, nan, made);
 }
 
 FLAT uint32_t load_f32(const uint8_t *p) {
@@ -76,41 +89,67 @@ FLAT uint32_t load_e4m3(const uint8_t *p) {
 FLAT uint32_t load_e5m2(const uint8_t *p) {
     return widen(*p, E5M2_FIELDS);
 }
-FLAT void store_f32(uint8_t *p, uint32_t x, uint32_t saturate) {
-    (void)saturate;
-    tly_base_store_u32(p, x);
+FLAT uint32_t make_f16(uint32_t x, uint32_t saturate) {
+    return narrow(x, F16_FIELDS, saturate);
 }
-FLAT void store_f16(uint8_t *p, uint32_t x, uint32_t saturate) {
-    tly_base_store_u16(p, (uint16_t)narrow(x, F16_FIELDS, saturate));
+FLAT uint32_t make_bf16(uint32_t x, uint32_t saturate) {
+    return narrow(x, BF16_FIELDS, saturate);
 }
-FLAT void store_bf16(uint8_t *p, uint32_t x, uint32_t saturate) {
-    tly_base_store_u16(p, (uint16_t)narrow(x, BF16_FIELDS, saturate));
+FLAT uint32_t make_e4m3(uint32_t x, uint32_t saturate) {
+    return narrow(x, E4M3_FIELDS, saturate);
 }
-FLAT void store_e4m3(uint8_t *p, uint32_t x, uint32_t saturate) {
-    *p = (uint8_t)narrow(x, E4M3_FIELDS, saturate);
+FLAT uint32_t make_e5m2(uint32_t x, uint32_t saturate) {
+    return narrow(x, E5M2_FIELDS, saturate);
 }
-FLAT void store_e5m2(uint8_t *p, uint32_t x, uint32_t saturate) {
-    *p = (uint8_t)narrow(x, E5M2_FIELDS, saturate);
+FLAT void store_2(uint8_t *p, uint32_t code) {
+    tly_base_store_u16(p, (uint16_t)code);
+}
+FLAT void store_1(uint8_t *p, uint32_t code) {
+    *p = (uint8_t)code;
 }
 
+/* Elements that are computed in 32 bits before they are made narrow: gcc would narrow each part of
+ * the computation otherwise. */
+#define CHUNK 256
+
 #define LOOP(DST, DST_LEN, SRC, SRC_LEN, SATURATE)                                                 \
-    for (uint64_t i = 0; i < count; i++) {                                                         \
-        store_##DST(dst + i * DST_LEN, load_##SRC(src + i * SRC_LEN), SATURATE);                   \
+    for (size_t k = 0; k < n; k++) {                                                               \
+        codes[k] = make_##DST(load_##SRC(src + k * SRC_LEN), SATURATE);                            \
     }
 
 #define PAIR(DST, DST_LEN, SRC, SRC_LEN)                                                           \
     static void DST##_of_##SRC(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t count, \
                                uint32_t saturate) {                                                \
-        if (saturate) {                                                                            \
-            LOOP(DST, DST_LEN, SRC, SRC_LEN, 1)                                                    \
-        } else {                                                                                   \
-            LOOP(DST, DST_LEN, SRC, SRC_LEN, 0)                                                    \
+        uint32_t codes[CHUNK];                                                                     \
+        while (count > 0) {                                                                        \
+            size_t n = count < CHUNK ? (size_t)count : CHUNK;                                      \
+            if (saturate) {                                                                        \
+                LOOP(DST, DST_LEN, SRC, SRC_LEN, 1)                                                \
+            } else {                                                                               \
+                LOOP(DST, DST_LEN, SRC, SRC_LEN, 0)                                                \
+            }                                                                                      \
+            for (size_t k = 0; k < n; k++) {                                                       \
+                store_##DST_LEN(dst + k * DST_LEN, codes[k]);                                      \
+            }                                                                                      \
+            src += n * SRC_LEN;                                                                    \
+            dst += n * DST_LEN;                                                                    \
+            count -= n;                                                                            \
         }                                                                                          \
     }
 
-PAIR(f32, 4, bf16, 2)
-PAIR(f32, 4, e4m3, 1)
-PAIR(f32, 4, e5m2, 1)
+/* Into f32 there is nothing to make narrow. */
+#define WIDEN(SRC, SRC_LEN)                                                                        \
+    static void f32_of_##SRC(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t count,   \
+                             uint32_t saturate) {                                                  \
+        (void)saturate;                                                                            \
+        for (uint64_t k = 0; k < count; k++) {                                                     \
+            tly_base_store_u32(dst + k * 4, load_##SRC(src + k * SRC_LEN));                        \
+        }                                                                                          \
+    }
+
+WIDEN(bf16, 2)
+WIDEN(e4m3, 1)
+WIDEN(e5m2, 1)
 PAIR(bf16, 2, f32, 4)
 PAIR(bf16, 2, f16, 2)
 PAIR(bf16, 2, e4m3, 1)
@@ -128,17 +167,18 @@ PAIR(e5m2, 1, bf16, 2)
 PAIR(e5m2, 1, e4m3, 1)
 
 #ifndef F16_BLOCK
-PAIR(f32, 4, f16, 2)
+WIDEN(f16, 2)
 PAIR(f16, 2, f32, 4)
 #else
 static void f32_of_f16(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t count,
                        uint32_t saturate) {
     uint64_t i = 0;
+    (void)saturate;
     for (; i + F16_BLOCK <= count; i += F16_BLOCK) {
         f32_from_f16(dst + i * 4, src + i * 2);
     }
     for (; i < count; i++) {
-        store_f32(dst + i * 4, load_f16(src + i * 2), saturate);
+        tly_base_store_u32(dst + i * 4, load_f16(src + i * 2));
     }
 }
 
@@ -149,7 +189,7 @@ static void f16_of_f32(uint8_t *restrict dst, const uint8_t *restrict src, uint6
         f16_from_f32(dst + i * 2, src + i * 4, saturate);
     }
     for (; i < count; i++) {
-        store_f16(dst + i * 2, load_f32(src + i * 4), saturate);
+        store_2(dst + i * 2, make_f16(load_f32(src + i * 4), saturate));
     }
 }
 #endif
