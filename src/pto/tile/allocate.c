@@ -3,47 +3,42 @@
 
 #include "pto/tile/legal.h"
 
-uint64_t tly_pto_capacity_in_use(const tly_pto_machine *m) {
+/* Goes over all descriptors, unless nothing has changed. */
+static const tly_pto_tile_store *sum_up(const tly_pto_machine *m) {
     tly_pto_tile_store *store = m->tiles;
-    if (!store->in_use_known) {
-        uint64_t sum = 0;
-        for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
-            if (m->core.tiles[i].allocated) {
-                sum += tly_pto_allocation_bytes(m->core.tile_allocation_masks[i],
-                                                m->core.tiles[i].capacity_bytes);
-            }
-        }
-        for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
-            const tly_pto_shared_tile *shared = &m->core.shared_tiles[i];
-            if (shared->descriptor_valid) {
-                sum +=
-                    tly_pto_allocation_bytes(shared->allocation_mask, shared->tile.capacity_bytes);
-            }
-        }
-        store->in_use = sum;
-        store->in_use_known = true;
+    if (store->summed) {
+        return store;
     }
-    return store->in_use;
+    store->in_use = 0;
+    store->allocated = 0;
+    for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
+        if (m->core.tiles[i].allocated) {
+            store->allocated |= UINT64_C(1) << i;
+            store->in_use += tly_pto_allocation_bytes(m->core.tile_allocation_masks[i],
+                                                      m->core.tiles[i].capacity_bytes);
+        }
+    }
+    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
+        const tly_pto_shared_tile *shared = &m->core.shared_tiles[i];
+        if (shared->descriptor_valid) {
+            store->in_use +=
+                tly_pto_allocation_bytes(shared->allocation_mask, shared->tile.capacity_bytes);
+        }
+    }
+    store->summed = true;
+    return store;
+}
+
+uint64_t tly_pto_capacity_in_use(const tly_pto_machine *m) {
+    return sum_up(m)->in_use;
+}
+
+uint64_t tly_pto_allocated_tiles(const tly_pto_machine *m) {
+    return sum_up(m)->allocated;
 }
 
 void tly_pto_capacity_changed(tly_pto_machine *m) {
-    m->tiles->in_use_known = false;
-}
-
-tly_pto_tile tly_pto_numeric_tile(uint32_t capacity_bytes, uint32_t columns, uint32_t valid_rows,
-                                  uint32_t valid_columns, uint32_t dtype, uint32_t layout) {
-    return (tly_pto_tile){
-        .allocated = true,
-        .storage_kind = TLY_PTO_NUMERIC,
-        .data_type = (uint8_t)dtype,
-        .layout = (uint8_t)layout,
-        .location = TLY_PTO_LOCATION_ANY,
-        .capacity_bytes = capacity_bytes,
-        .rows = (uint16_t)tly_pto_derived_rows(capacity_bytes, columns, dtype),
-        .columns = (uint16_t)columns,
-        .valid_rows = (uint16_t)valid_rows,
-        .valid_columns = (uint16_t)valid_columns,
-    };
+    m->tiles->summed = false;
 }
 
 tly_pto_tile tly_pto_predicate_tile(uint32_t capacity_bytes, uint32_t rows, uint32_t columns,
@@ -103,6 +98,8 @@ static void replace(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile
     m->core.tile_allocation_masks[index] = (uint8_t)pe_mask;
     m->core.feature_maps[index].valid = false;
     m->tiles->in_use = before + share_of(m, index);
+    m->tiles->allocated &= ~(UINT64_C(1) << index);
+    m->tiles->allocated |= (uint64_t)tile->allocated << index;
 }
 
 void tly_pto_install_tile(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile,

@@ -8,17 +8,35 @@
 
 /* Bytes that an allocation of `bytes` for each processing element of the mask takes. */
 static inline uint32_t tly_pto_allocation_bytes(uint32_t pe_mask, uint32_t bytes) {
-    return (uint32_t)__builtin_popcount(pe_mask) * bytes;
+    const uint64_t ones = UINT64_C(0x4332322132212110); /* in each nibble, bits set in its number */
+    return (uint32_t)(ones >> pe_mask % 16 * 4 & 15) * bytes;
 }
 
-/* Bytes of all active allocations, local and shared. The sum is kept; whoever changes a descriptor
+/* Bytes of all active allocations, local and shared. It is kept; whoever changes a descriptor
  * other than through the functions below calls tly_pto_capacity_changed. */
 uint64_t tly_pto_capacity_in_use(const tly_pto_machine *machine);
+
+/* Bit i: local tile i is allocated. Kept in the same way. */
+uint64_t tly_pto_allocated_tiles(const tly_pto_machine *machine);
 void tly_pto_capacity_changed(tly_pto_machine *machine);
 
 /* Descriptor of a numeric tile whose shape is legal, with nothing defined. */
-tly_pto_tile tly_pto_numeric_tile(uint32_t capacity_bytes, uint32_t columns, uint32_t valid_rows,
-                                  uint32_t valid_columns, uint32_t dtype, uint32_t layout);
+static inline tly_pto_tile tly_pto_numeric_tile(uint32_t capacity_bytes, uint32_t columns,
+                                                uint32_t valid_rows, uint32_t valid_columns,
+                                                uint32_t dtype, uint32_t layout) {
+    return (tly_pto_tile){
+        .allocated = true,
+        .storage_kind = TLY_PTO_NUMERIC,
+        .data_type = (uint8_t)dtype,
+        .layout = (uint8_t)layout,
+        .location = TLY_PTO_LOCATION_ANY,
+        .capacity_bytes = capacity_bytes,
+        .rows = (uint16_t)tly_pto_derived_rows(capacity_bytes, columns, dtype),
+        .columns = (uint16_t)columns,
+        .valid_rows = (uint16_t)valid_rows,
+        .valid_columns = (uint16_t)valid_columns,
+    };
+}
 
 /* Descriptor of a predicate tile. */
 tly_pto_tile tly_pto_predicate_tile(uint32_t capacity_bytes, uint32_t rows, uint32_t columns,

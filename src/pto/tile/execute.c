@@ -25,12 +25,11 @@ static bool has_tile_binding(const tly_pto_header *header) {
 }
 
 static bool has_unused_shared(const tly_pto_header *header) {
+    bool any = false;
     for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
-        if (header->shared_bindings[i].valid && !header->shared_bindings[i].consumed) {
-            return true;
-        }
+        any |= header->shared_bindings[i].valid && !header->shared_bindings[i].consumed;
     }
-    return false;
+    return any;
 }
 
 /* Loads, stores and moves with a shared tile, by binding or by function. */
@@ -40,7 +39,7 @@ static bool selects_shared(const tly_pto_header *header) {
         return false;
     }
     uint32_t function = operation->selector & 31;
-    return tly_pto_num_shared_bindings(header) > 0 ||
+    return tly_pto_num_shared_bindings(header) != 0 ||
            (function >= LOAD_STORE_ALIASES_FIRST && function <= LOAD_STORE_ALIASES_LAST) ||
            function == STORE_ALIAS;
 }

@@ -29,14 +29,6 @@ uint32_t tly_pto_result_layout(uint32_t code) {
     return conversions[code % NUM_LAYOUT_CODES].to;
 }
 
-uint32_t tly_pto_num_shared_bindings(const tly_pto_header *header) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
-        count += header->shared_bindings[i].valid;
-    }
-    return count;
-}
-
 bool tly_pto_shared_tile_legal(const tly_pto_machine *m, uint32_t shared_id) {
     const tly_pto_shared_tile *shared = &m->core.shared_tiles[shared_id];
     const tly_pto_tile *tile = &shared->tile;
@@ -49,6 +41,20 @@ bool tly_pto_shared_tile_legal(const tly_pto_machine *m, uint32_t shared_id) {
            tile->rows == tly_pto_derived_rows(bytes, tile->columns, tile->data_type) &&
            tile->valid_rows <= tile->rows && tile->valid_columns <= tile->columns &&
            tly_pto_generic_indexing(tile);
+}
+
+bool tly_pto_bindings_terminated(const tly_pto_header *header) {
+    bool any = false, last = false;
+    for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
+        if (header->tile_bindings[i].valid) {
+            if (last) {
+                return false;
+            }
+            any = true;
+            last = header->tile_bindings[i].last;
+        }
+    }
+    return any && last;
 }
 
 /* The tile whose shape stands in for dimensions that are not given. */
@@ -89,6 +95,24 @@ uint32_t tly_pto_inferred_columns(const tly_pto_machine *m, bool has_source, uin
     }
     const tly_pto_tile *tile = shape_source(m, has_source, source);
     return tile != NULL ? tile->columns : tly_pto_inferred_valid_columns(m, false, 0);
+}
+
+tly_pto_extent tly_pto_inferred_extent(const tly_pto_machine *m, bool has_source, uint32_t source) {
+    const uint64_t *given = m->core.context.header.dimensions;
+    bool all = in_range(given[0]) && in_range(given[1]) && in_range(given[2]);
+    const tly_pto_tile *tile = all ? NULL : shape_source(m, has_source, source);
+    tly_pto_extent extent = {
+        .valid_rows = in_range(given[1]) ? (uint32_t)given[1]
+                      : tile != NULL     ? tile->valid_rows
+                                         : 1,
+        .valid_columns = in_range(given[0]) ? (uint32_t)given[0]
+                         : tile != NULL     ? tile->valid_columns
+                                            : 1,
+    };
+    extent.columns = in_range(given[2]) ? (uint32_t)given[2]
+                     : tile != NULL     ? tile->columns
+                                        : tly_pto_inferred_valid_columns(m, false, 0);
+    return extent;
 }
 
 tly_pto_extent tly_pto_header_extent(const tly_pto_header *header) {

@@ -35,12 +35,15 @@ static inline bool tly_pto_layout_code_is_cube(uint32_t code) {
     return code >= 21 && code <= 26;
 }
 
-uint32_t tly_pto_num_shared_bindings(const tly_pto_header *header);
+static inline uint32_t tly_pto_num_shared_bindings(const tly_pto_header *header) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
+        count += header->shared_bindings[i].valid;
+    }
+    return count;
+}
 
-/* There is a B.IOT, and the last one and no other is marked last. */
-bool tly_pto_bindings_terminated(const tly_pto_header *header);
-
-/* Extent in LB0, LB1 or LB2 where it lies in 1 .. 65535; else that of the source, if there is one
+/* Extents in LB0, LB1 and LB2 where it lies in 1 .. 65535; else that of the source, if there is one
  * and it is configured; else that of the only shared tile bound, if it is legal; else 1, or for
  * physical columns the valid ones (BundleDestinationValidColumns and others). */
 uint32_t tly_pto_inferred_valid_columns(const tly_pto_machine *machine, bool has_source,
@@ -48,6 +51,9 @@ uint32_t tly_pto_inferred_valid_columns(const tly_pto_machine *machine, bool has
 uint32_t tly_pto_inferred_valid_rows(const tly_pto_machine *machine, bool has_source,
                                      uint32_t source);
 uint32_t tly_pto_inferred_columns(const tly_pto_machine *machine, bool has_source, uint32_t source);
+
+/* There is a B.IOT, and the last one and no other is marked last. */
+bool tly_pto_bindings_terminated(const tly_pto_header *header);
 
 /* The shape that LB0, LB1 and LB2 give where TLY_PTO_HEADER_DIMS holds: LB1 omitted is 1, LB2
  * omitted is LB0. */
@@ -58,6 +64,10 @@ typedef struct tly_pto_extent {
 } tly_pto_extent;
 
 tly_pto_extent tly_pto_header_extent(const tly_pto_header *header);
+
+/* The three inferred extents. */
+tly_pto_extent tly_pto_inferred_extent(const tly_pto_machine *machine, bool has_source,
+                                       uint32_t source);
 
 /* LB0 is given; all that are given lie in 1 .. 65535. */
 bool tly_pto_check_dimensions(const tly_pto_machine *machine, tly_pto_plan *plan);

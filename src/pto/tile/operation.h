@@ -77,12 +77,17 @@ struct tly_pto_plan {
     uint8_t layout;    /* of results: tly_pto_layout */
     uint8_t pad;       /* code of B.DATR; 3, which leaves padding undefined, without one */
     uint8_t num_bindings;
+    uint8_t num_shared; /* shared tiles bound */
+    bool terminated;    /* the last binding and no other is marked last */
+    bool closed;        /* some binding is */
+    uint8_t pe_mask;    /* of the first binding */
+    uint8_t other_mask; /* of the first one that has another mask, else pe_mask */
+    uint8_t all_masks;  /* joined */
     uint8_t num_destinations;
     uint8_t num_sources;
     uint8_t destination_bindings[TLY_PTO_MAX_DESTINATIONS];
     uint8_t destinations[TLY_PTO_MAX_DESTINATIONS];
     uint8_t sources[TLY_PTO_MAX_SOURCES];
-    tly_pto_tile results[TLY_PTO_MAX_DESTINATIONS]; /* descriptors to be */
     uint64_t address;
     uint64_t scalar0;
     uint64_t scalar1;
@@ -90,7 +95,8 @@ struct tly_pto_plan {
     bool flag;
     uint8_t flags; /* numeric status that the run raised; committed with the results */
     tly_pto_numeric_control control;
-    tly_pto_reason reason; /* of a check that failed */
+    tly_pto_tile results[TLY_PTO_MAX_DESTINATIONS]; /* descriptors to be */
+    tly_pto_reason reason;                          /* of a check that failed */
 };
 
 /* What the bundle's header selects: TLY_PTO_NUM_TILE_OPS if no operation has that code. */

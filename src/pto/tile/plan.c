@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pto/tile/plan.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "pto/registers.h"
 #include "pto/tile/allocate.h"
 #include "pto/tile/header.h"
@@ -8,6 +11,7 @@
 
 enum {
     HAND_TILES = 16,
+    HAND_MASK = 0xffff,
     MAX_REGISTERS = 3,
     MAX_DIAGONAL = 65535,
     STATUS_SHIFT = 32 /* of numeric status flags in CORE_STATE */
@@ -21,83 +25,77 @@ bool tly_pto_plan_refuse(tly_pto_plan *plan, tly_pto_rule rule, uint64_t a, uint
     return false;
 }
 
+static void add_source(tly_pto_plan *plan, uint8_t tile) {
+    if (plan->num_sources < TLY_PTO_MAX_SOURCES) {
+        plan->sources[plan->num_sources] = tile;
+    }
+    plan->num_sources++;
+}
+
+static void add_binding(tly_pto_plan *plan, const tly_pto_tile_binding *binding, uint32_t index) {
+    if (plan->num_bindings == 0) {
+        plan->pe_mask = plan->other_mask = binding->pe_mask;
+    } else if (plan->other_mask == plan->pe_mask) {
+        plan->other_mask = binding->pe_mask;
+    }
+    plan->all_masks |= binding->pe_mask;
+    plan->terminated = binding->last && (plan->num_bindings == 0 || !plan->closed);
+    plan->closed |= binding->last;
+    plan->num_bindings++;
+    if (binding->destination_valid) {
+        if (plan->num_destinations < TLY_PTO_MAX_DESTINATIONS) {
+            plan->destination_bindings[plan->num_destinations] = (uint8_t)index;
+        }
+        plan->num_destinations++;
+    }
+    if (binding->source0_valid) {
+        add_source(plan, binding->source0);
+    }
+    if (binding->source1_valid) {
+        add_source(plan, binding->source1);
+    }
+}
+
+/* Whether a binding from `first` on is valid. Programs fill them in order; hosts need not. */
+static bool any_valid(const tly_pto_header *header, uint32_t first) {
+    bool any = false;
+    for (uint32_t i = first; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
+        any |= header->tile_bindings[i].valid;
+    }
+    return any;
+}
+
 void tly_pto_plan_begin(const tly_pto_machine *m, uint32_t operation, tly_pto_plan *plan) {
     const tly_pto_header *header = &m->core.context.header;
+    memset(plan, 0, offsetof(tly_pto_plan, results));
     plan->row = &tly_pto_tile_rows[operation];
     plan->operation = (uint8_t)operation;
     plan->data_type =
         header->operation.data_type_valid ? header->operation.data_type : TLY_PTO_DTYPE_NONE;
     plan->layout = (uint8_t)tly_pto_result_layout(header->data.data_layout);
     plan->pad = header->data_attributes_present ? header->data.pad_value : TLY_PTO_PAD_NULL;
-    plan->num_bindings = 0;
-    plan->num_destinations = 0;
-    plan->num_sources = 0;
-    plan->address = 0;
-    plan->scalar0 = 0;
-    plan->scalar1 = 0;
-    plan->diagonal = 0;
-    plan->flag = false;
-    plan->flags = 0;
     plan->control.rounding = (uint8_t)tly_pto_bundle_rounding(header->data.rounding_mode);
     plan->control.saturating = header->data.saturating;
+    plan->num_shared = (uint8_t)tly_pto_num_shared_bindings(header);
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
-        const tly_pto_tile_binding *binding = &header->tile_bindings[i];
-        if (!binding->valid) {
-            continue;
-        }
-        plan->num_bindings++;
-        if (binding->destination_valid) {
-            if (plan->num_destinations < TLY_PTO_MAX_DESTINATIONS) {
-                plan->destination_bindings[plan->num_destinations] = (uint8_t)i;
-            }
-            plan->num_destinations++;
-        }
-        if (binding->source0_valid) {
-            if (plan->num_sources < TLY_PTO_MAX_SOURCES) {
-                plan->sources[plan->num_sources] = binding->source0;
-            }
-            plan->num_sources++;
-        }
-        if (binding->source1_valid) {
-            if (plan->num_sources < TLY_PTO_MAX_SOURCES) {
-                plan->sources[plan->num_sources] = binding->source1;
-            }
-            plan->num_sources++;
+        if (header->tile_bindings[i].valid) {
+            add_binding(plan, &header->tile_bindings[i], i);
+        } else if (!any_valid(header, i)) {
+            break;
         }
     }
 }
 
 bool tly_pto_plan_is_idle(const tly_pto_machine *m, const tly_pto_plan *plan) {
     const tly_pto_header *header = &m->core.context.header;
-    if (plan->num_bindings == 0) {
-        return header->zero_participation_seen && tly_pto_num_shared_bindings(header) == 0;
-    }
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
-        if (header->tile_bindings[i].valid && header->tile_bindings[i].pe_mask != 0) {
-            return false;
-        }
-    }
-    return true;
+    return plan->num_bindings == 0 ? header->zero_participation_seen && plan->num_shared == 0
+                                   : plan->all_masks == 0;
 }
 
 /* ------------------------------------------------------------------------------------------ */
 
 static uint32_t num_registers(const tly_pto_plan *plan) {
-    return (uint32_t)__builtin_popcount(plan->row->takes);
-}
-
-bool tly_pto_bindings_terminated(const tly_pto_header *header) {
-    bool any = false, last = false;
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
-        if (header->tile_bindings[i].valid) {
-            if (last) {
-                return false;
-            }
-            any = true;
-            last = header->tile_bindings[i].last;
-        }
-    }
-    return any && last;
+    return tly_pto_allocation_bytes(plan->row->takes, 1) + (plan->row->takes >> 4);
 }
 
 bool tly_pto_plan_check_bindings(const tly_pto_machine *m, tly_pto_plan *plan) {
@@ -110,7 +108,7 @@ bool tly_pto_plan_check_bindings(const tly_pto_machine *m, tly_pto_plan *plan) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_COUNT, plan->operation,
                                    plan->num_sources, plan->row->num_sources, 0);
     }
-    if (plan->num_bindings > 0 && !tly_pto_bindings_terminated(header)) {
+    if (plan->num_bindings > 0 && !plan->terminated) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_BINDINGS_OPEN, plan->operation, 0, 0, 0);
     }
     const tly_pto_scalar_binding *scalar = &header->scalar_bindings[0];
@@ -249,20 +247,10 @@ bool tly_pto_plan_check_attributes(const tly_pto_machine *m, tly_pto_plan *plan)
 }
 
 bool tly_pto_plan_check_masks(const tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_header *header = &m->core.context.header;
-    const tly_pto_tile_binding *first = NULL;
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
-        const tly_pto_tile_binding *binding = &header->tile_bindings[i];
-        if (!binding->valid) {
-            continue;
-        }
-        if (first != NULL && binding->pe_mask != first->pe_mask) {
-            return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_MASKS_DIFFER, first->pe_mask,
-                                       binding->pe_mask, 0, 0);
-        }
-        first = binding;
-    }
-    return true;
+    (void)m;
+    return plan->other_mask == plan->pe_mask ||
+           tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_MASKS_DIFFER, plan->pe_mask,
+                               plan->other_mask, 0, 0);
 }
 
 static bool moved_type(const tly_pto_machine *m, const tly_pto_plan *plan, uint32_t *out_dtype) {
@@ -298,26 +286,23 @@ static const tly_pto_tile_binding *binding_of(const tly_pto_machine *m, const tl
 }
 
 bool tly_pto_plan_reserve(const tly_pto_machine *m, tly_pto_plan *plan, tly_pto_fault *out_fault) {
-    uint64_t reserved = 0; /* bit i: tile i will be a destination */
-    uint64_t wanted = 0;
+    uint64_t taken = tly_pto_allocated_tiles(m); /* bit i: tile i is no free one */
+    uint64_t wanted = 0, in_use = tly_pto_capacity_in_use(m);
     *out_fault = TLY_PTO_FAULT_TILE_ALLOCATION;
     for (uint32_t i = 0; i < plan->num_destinations; i++) {
         const tly_pto_tile_binding *binding = binding_of(m, plan, i);
-        uint32_t hand = binding->destination_hand, tile = hand * HAND_TILES;
-        while (tile < (hand + 1) * HAND_TILES &&
-               (m->core.tiles[tile].allocated || (reserved >> tile & 1) != 0)) {
-            tile++;
-        }
-        if (tile == (hand + 1) * HAND_TILES) {
+        uint32_t hand = binding->destination_hand;
+        uint32_t in_hand = (uint32_t)(~taken >> hand * HAND_TILES) & HAND_MASK;
+        if (in_hand == 0) {
             return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_HAND_FULL, plan->operation, hand, 0,
                                        0);
         }
-        reserved |= UINT64_C(1) << tile;
+        uint32_t tile = hand * HAND_TILES + (uint32_t)__builtin_ctz(in_hand);
+        taken |= UINT64_C(1) << tile;
         plan->destinations[i] = (uint8_t)tile;
         wanted += tly_pto_allocation_bytes(binding->pe_mask,
                                            tly_pto_size_code_bytes(binding->destination_size));
     }
-    uint64_t in_use = tly_pto_capacity_in_use(m);
     if (in_use + wanted > m->core.base.tile_capacity) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_CAPACITY, plan->operation, wanted,
                                    in_use, m->core.base.tile_capacity);

@@ -56,10 +56,8 @@ static shape primary_shape(const tly_pto_machine *m, const tly_pto_plan *plan, u
     }
     default: {
         bool has_source = plan->num_sources > 0;
-        uint32_t tile = has_source ? plan->sources[0] : 0;
-        return (shape){tly_pto_inferred_valid_rows(m, has_source, tile),
-                       tly_pto_inferred_valid_columns(m, has_source, tile),
-                       tly_pto_inferred_columns(m, has_source, tile), dtype};
+        extent = tly_pto_inferred_extent(m, has_source, has_source ? plan->sources[0] : 0);
+        return (shape){extent.valid_rows, extent.valid_columns, extent.columns, dtype};
     }
     }
 }

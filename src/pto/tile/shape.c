@@ -3,35 +3,11 @@
 
 #include "base/checked.h"
 
-enum { FRACTAL_ROWS = 16, MAX_CELLS = 16384, MAX_SIZE_CODE = 12, N8_COLUMNS = 8 };
-
-uint32_t tly_pto_size_code_bytes(uint32_t code) {
-    return code == 0 || code > MAX_SIZE_CODE ? 0 : (uint32_t)TLY_PTO_CELL_BYTES << (code - 1);
-}
-
-uint32_t tly_pto_derived_rows(uint32_t capacity_bytes, uint32_t columns, uint32_t dtype) {
-    if (columns > TLY_PTO_TILE_MAX_EXTENT || !tly_base_is_power_of_two(columns)) {
-        return 0;
-    }
-    uint64_t capacity_bits = (uint64_t)capacity_bytes * 8;
-    uint64_t row_bits = (uint64_t)columns * tly_pto_dtype_bits(dtype);
-    uint64_t rows = capacity_bits / row_bits;
-    if (capacity_bits % row_bits != 0 || rows > TLY_PTO_TILE_MAX_EXTENT) {
-        return 0;
-    }
-    return (uint32_t)rows;
-}
-
-bool tly_pto_shape_legal(uint32_t capacity_bytes, uint32_t columns, uint32_t valid_rows,
-                         uint32_t valid_columns, uint32_t dtype) {
-    uint32_t rows = tly_pto_derived_rows(capacity_bytes, columns, dtype);
-    return rows != 0 && valid_rows <= rows && valid_columns <= columns &&
-           (uint64_t)valid_rows * valid_columns <= tly_pto_element_capacity(capacity_bytes, dtype);
-}
+enum { MAX_CELLS = 16384, N8_COLUMNS = 8 };
 
 uint32_t tly_pto_minimum_capacity(uint32_t columns, uint32_t valid_rows, uint32_t valid_columns,
                                   uint32_t dtype) {
-    for (uint32_t code = 1; code <= MAX_SIZE_CODE; code++) {
+    for (uint32_t code = 1; code <= TLY_PTO_MAX_SIZE_CODE; code++) {
         uint32_t bytes = tly_pto_size_code_bytes(code);
         if (tly_pto_shape_legal(bytes, columns, valid_rows, valid_columns, dtype)) {
             return bytes;
@@ -81,20 +57,6 @@ tly_pto_cube_shape tly_pto_cube_shape_of(uint32_t layout, uint32_t valid_rows,
     s.cell_count = (uint32_t)cells;
     s.storage_bytes = s.cell_count * TLY_PTO_CELL_BYTES;
     return s;
-}
-
-bool tly_pto_generic_indexing(const tly_pto_tile *tile) {
-    switch (tile->layout) {
-    case TLY_PTO_LAYOUT_ROW_MAJOR:
-    case TLY_PTO_LAYOUT_COLUMN_MAJOR:
-        return true;
-    case TLY_PTO_LAYOUT_ZN:
-    case TLY_PTO_LAYOUT_NZ:
-        return tile->rows % FRACTAL_ROWS == 0 &&
-               tile->columns % tly_pto_fractal_columns(tile->data_type) == 0;
-    default:
-        return false;
-    }
 }
 
 /* Inside of an M16 cell of four-bit elements the middle quarters of a row stand exchanged. */
@@ -150,13 +112,16 @@ uint32_t tly_pto_tile_index(const tly_pto_tile *tile, uint32_t row, uint32_t col
         return column * tile->rows + row;
     case TLY_PTO_LAYOUT_ZN: {
         uint32_t inner = tly_pto_fractal_columns(tile->data_type);
-        uint32_t block = row / FRACTAL_ROWS * (tile->columns / inner) + column / inner;
-        return block * FRACTAL_ROWS * inner + column % inner * FRACTAL_ROWS + row % FRACTAL_ROWS;
+        uint32_t block = row / TLY_PTO_FRACTAL_ROWS * (tile->columns / inner) + column / inner;
+        return block * TLY_PTO_FRACTAL_ROWS * inner + column % inner * TLY_PTO_FRACTAL_ROWS +
+               row % TLY_PTO_FRACTAL_ROWS;
     }
     case TLY_PTO_LAYOUT_NZ: {
         uint32_t inner = tly_pto_fractal_columns(tile->data_type);
-        uint32_t block = column / inner * (tile->rows / FRACTAL_ROWS) + row / FRACTAL_ROWS;
-        return block * FRACTAL_ROWS * inner + row % FRACTAL_ROWS * inner + column % inner;
+        uint32_t block =
+            column / inner * (tile->rows / TLY_PTO_FRACTAL_ROWS) + row / TLY_PTO_FRACTAL_ROWS;
+        return block * TLY_PTO_FRACTAL_ROWS * inner + row % TLY_PTO_FRACTAL_ROWS * inner +
+               column % inner;
     }
     case TLY_PTO_LAYOUT_CUBE_M16:
     case TLY_PTO_LAYOUT_CUBE_M32:
@@ -176,16 +141,20 @@ void tly_pto_tile_position(const tly_pto_tile *tile, uint32_t index, uint32_t *o
         return;
     case TLY_PTO_LAYOUT_ZN: {
         uint32_t inner = tly_pto_fractal_columns(tile->data_type);
-        uint32_t block = index / (FRACTAL_ROWS * inner), local = index % (FRACTAL_ROWS * inner);
-        *out_row = block / (tile->columns / inner) * FRACTAL_ROWS + local % FRACTAL_ROWS;
-        *out_column = block % (tile->columns / inner) * inner + local / FRACTAL_ROWS;
+        uint32_t block = index / (TLY_PTO_FRACTAL_ROWS * inner),
+                 local = index % (TLY_PTO_FRACTAL_ROWS * inner);
+        *out_row =
+            block / (tile->columns / inner) * TLY_PTO_FRACTAL_ROWS + local % TLY_PTO_FRACTAL_ROWS;
+        *out_column = block % (tile->columns / inner) * inner + local / TLY_PTO_FRACTAL_ROWS;
         return;
     }
     case TLY_PTO_LAYOUT_NZ: {
         uint32_t inner = tly_pto_fractal_columns(tile->data_type);
-        uint32_t block = index / (FRACTAL_ROWS * inner), local = index % (FRACTAL_ROWS * inner);
-        *out_row = block % (tile->rows / FRACTAL_ROWS) * FRACTAL_ROWS + local / inner;
-        *out_column = block / (tile->rows / FRACTAL_ROWS) * inner + local % inner;
+        uint32_t block = index / (TLY_PTO_FRACTAL_ROWS * inner),
+                 local = index % (TLY_PTO_FRACTAL_ROWS * inner);
+        *out_row =
+            block % (tile->rows / TLY_PTO_FRACTAL_ROWS) * TLY_PTO_FRACTAL_ROWS + local / inner;
+        *out_column = block / (tile->rows / TLY_PTO_FRACTAL_ROWS) * inner + local % inner;
         return;
     }
     case TLY_PTO_LAYOUT_CUBE_M16:

@@ -10,23 +10,42 @@
 enum {
     TLY_PTO_CELL_BYTES = 128,        /* of a matrix cell, and the unit of capacity */
     TLY_PTO_TILE_MAX_EXTENT = 65535, /* rows or columns */
-    TLY_PTO_WIDE_ELEMENTS = 32768    /* a tile of more elements keeps nothing but their bits */
+    TLY_PTO_MAX_SIZE_CODE = 12,
+    TLY_PTO_FRACTAL_ROWS = 16,
+    TLY_PTO_WIDE_ELEMENTS = 32768 /* a tile of more elements keeps nothing but their bits */
 };
 
 /* 128 << (code - 1) for the codes 1 to 12, else 0. */
-uint32_t tly_pto_size_code_bytes(uint32_t code);
+static inline uint32_t tly_pto_size_code_bytes(uint32_t code) {
+    return code == 0 || code > TLY_PTO_MAX_SIZE_CODE ? 0
+                                                     : (uint32_t)TLY_PTO_CELL_BYTES << (code - 1);
+}
 
 /* Rows that fill `capacity_bytes` exactly; 0 when there is no legal number. */
-uint32_t tly_pto_derived_rows(uint32_t capacity_bytes, uint32_t columns, uint32_t dtype);
+static inline uint32_t tly_pto_derived_rows(uint32_t capacity_bytes, uint32_t columns,
+                                            uint32_t dtype) {
+    if (columns > TLY_PTO_TILE_MAX_EXTENT || (columns & (columns - 1)) != 0 || columns == 0) {
+        return 0;
+    }
+    uint32_t capacity_bits = capacity_bytes * 8;
+    uint32_t row_bits = columns * tly_pto_dtype_bits(dtype); /* a power of two, as both factors */
+    uint32_t rows = capacity_bits >> __builtin_ctz(row_bits);
+    return (capacity_bits & (row_bits - 1)) != 0 || rows > TLY_PTO_TILE_MAX_EXTENT ? 0 : rows;
+}
 
 /* Elements that the capacity holds. */
 static inline uint32_t tly_pto_element_capacity(uint32_t capacity_bytes, uint32_t dtype) {
-    return (uint32_t)((uint64_t)capacity_bytes * 8 / tly_pto_dtype_bits(dtype));
+    return capacity_bytes * 8 / tly_pto_dtype_bits(dtype);
 }
 
 /* Whether a generic tile of this shape exists. */
-bool tly_pto_shape_legal(uint32_t capacity_bytes, uint32_t columns, uint32_t valid_rows,
-                         uint32_t valid_columns, uint32_t dtype);
+static inline bool tly_pto_shape_legal(uint32_t capacity_bytes, uint32_t columns,
+                                       uint32_t valid_rows, uint32_t valid_columns,
+                                       uint32_t dtype) {
+    uint32_t rows = tly_pto_derived_rows(capacity_bytes, columns, dtype);
+    /* rows and columns fill the capacity, so what lies inside of them fits */
+    return rows != 0 && valid_rows <= rows && valid_columns <= columns;
+}
 
 /* The smallest size code's bytes for the shape; 0 when none is large enough. */
 uint32_t tly_pto_minimum_capacity(uint32_t columns, uint32_t valid_rows, uint32_t valid_columns,
@@ -59,7 +78,19 @@ static inline uint32_t tly_pto_fractal_columns(uint32_t dtype) {
 
 /* Whether rows and columns address elements one by one: no cell layout, no opaque layout, whole
  * fractals. */
-bool tly_pto_generic_indexing(const tly_pto_tile *tile);
+static inline bool tly_pto_generic_indexing(const tly_pto_tile *tile) {
+    switch (tile->layout) {
+    case TLY_PTO_LAYOUT_ROW_MAJOR:
+    case TLY_PTO_LAYOUT_COLUMN_MAJOR:
+        return true;
+    case TLY_PTO_LAYOUT_ZN:
+    case TLY_PTO_LAYOUT_NZ:
+        return tile->rows % TLY_PTO_FRACTAL_ROWS == 0 &&
+               tile->columns % tly_pto_fractal_columns(tile->data_type) == 0;
+    default:
+        return false;
+    }
+}
 
 /* Whether the reference keeps the bits of the elements and no more: four-bit elements outside of
  * cells, and tiles of more than TLY_PTO_WIDE_ELEMENTS elements. */

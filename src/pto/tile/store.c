@@ -66,7 +66,7 @@ void tly_pto_tile_store_free(const tly_context *context, tly_pto_tile_store *sto
 }
 
 void tly_pto_tile_store_reset(tly_pto_tile_store *store) {
-    store->in_use_known = false;
+    store->summed = false;
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
         tly_pto_elements_clear(&store->local[i]);
     }

@@ -48,8 +48,10 @@ typedef struct tly_pto_tile_store {
     tly_pto_elements scratch[TLY_PTO_NUM_SCRATCH_TILES]; /* as large as shared ones */
     void *mapping;
     size_t mapping_len;
-    uint64_t in_use; /* bytes of all active allocations, if known (allocate.h) */
-    bool in_use_known;
+    /* what the descriptors say all together, if known (allocate.h) */
+    bool summed;
+    uint64_t in_use;    /* bytes of all active allocations */
+    uint64_t allocated; /* bit i: local tile i */
 } tly_pto_tile_store;
 
 /* Errors: OUT_OF_MEMORY. Single owner. */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of tilery bench pto. */
+#ifndef TLY_CLI_BENCH_PTO_H
+#define TLY_CLI_BENCH_PTO_H
+
+#include "cli/bench.h"
+
+tly_status tly_bench_run_tile_bundle(tly_bench *bench, const tly_bench_case *self,
+                                     tly_error *error);
+tly_status tly_bench_run_tile_tadd(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+
+#endif
