@@ -11,13 +11,21 @@ _tilery() {
         fi
     done
     if [[ -z $command ]]; then
-        COMPREPLY=($(compgen -W 'import ls inspect serve get put ping multiply asm disasm ld isa doctor run check bench help --help --version' -- "$word"))
+        COMPREPLY=($(compgen -W 'import ls inspect convert verify diff serve get put ping multiply asm disasm ld isa doctor run check bench help --help --version' -- "$word"))
         return
     fi
     case "$command:$before" in
     import:-o|import:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
     import:--format) COMPREPLY=($(compgen -W 'auto onnx safetensors npy gguf mtx npz' -- "$word")); return ;;
     inspect:--tensor) :; return ;;
+    convert:-o|convert:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    convert:--to) COMPREPLY=($(compgen -W 'hurray hurray-stream safetensors npy' -- "$word")); return ;;
+    convert:--tensor) :; return ;;
+    convert:-l|convert:--layout) :; return ;;
+    convert:--dtype) :; return ;;
+    convert:--round) COMPREPLY=($(compgen -W 'nearest zero down up' -- "$word")); return ;;
+    diff:--rtol) :; return ;;
+    diff:--atol) :; return ;;
     serve:--listen) :; return ;;
     serve:--tls-cert) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;
@@ -83,6 +91,9 @@ _tilery() {
         import) COMPREPLY=($(compgen -W '-o --output --format --skip-unsupported --follow-links --json -h --help' -- "$word")) ;;
         ls) COMPREPLY=($(compgen -W '--json --verify -h --help' -- "$word")) ;;
         inspect) COMPREPLY=($(compgen -W '--tensor --hex --json -h --help' -- "$word")) ;;
+        convert) COMPREPLY=($(compgen -W '-o --output --to --tensor -l --layout --dtype --round --saturate --dequantize --skip-unsupported --json -h --help' -- "$word")) ;;
+        verify) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
+        diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
         serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --open --check --max-connections --uploads --upload-limit --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
@@ -104,6 +115,9 @@ _tilery() {
     import) COMPREPLY=($(compgen -f -- "$word")) ;;
     ls) COMPREPLY=($(compgen -f -- "$word")) ;;
     inspect) COMPREPLY=($(compgen -f -- "$word")) ;;
+    convert) COMPREPLY=($(compgen -f -- "$word")) ;;
+    verify) COMPREPLY=($(compgen -f -- "$word")) ;;
+    diff) COMPREPLY=($(compgen -f -- "$word")) ;;
     serve) COMPREPLY=($(compgen -f -- "$word")) ;;
     put) COMPREPLY=($(compgen -f -- "$word")) ;;
     asm) COMPREPLY=($(compgen -f -- "$word")) ;;
@@ -112,7 +126,7 @@ _tilery() {
     doctor) COMPREPLY=($(compgen -f -- "$word")) ;;
     run) COMPREPLY=($(compgen -f -- "$word")) ;;
     check) COMPREPLY=($(compgen -f -- "$word")) ;;
-    help) COMPREPLY=($(compgen -W 'import ls inspect serve get put ping multiply asm disasm ld isa doctor run check bench help' -- "$word")) ;;
+    help) COMPREPLY=($(compgen -W 'import ls inspect convert verify diff serve get put ping multiply asm disasm ld isa doctor run check bench help' -- "$word")) ;;
     esac
 }
 complete -o filenames -F _tilery tilery

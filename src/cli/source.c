@@ -54,6 +54,13 @@ static size_t read_head(const char *path, uint8_t *head, size_t len) {
     return got > 0 ? (size_t)got : 0;
 }
 
+/* A stream may have no tensors at all: then only the name can tell that it is one. */
+static int ends_as_stream(const char *path) {
+    size_t len = strlen(path);
+    return (len > 5 && strcmp(path + len - 5, ".hrry") == 0) ||
+           (len > 6 && strcmp(path + len - 6, ".hrrys") == 0);
+}
+
 static int by_offset(const void *a, const void *b) {
     const place *x = a, *y = b;
     return (x->offset > y->offset) - (x->offset < y->offset);
@@ -102,7 +109,8 @@ tly_status tly_source_open(const tly_context *context, const char *path, int ski
     s->fd = -1;
     if (len == 8 && memcmp(head, "HRRYFILE", 8) == 0) {
         status = open_store(s, path, error);
-    } else if ((len >= 4 && memcmp(head, "HRRY", 4) == 0) || strcmp(path, "-") == 0) {
+    } else if ((len >= 4 && memcmp(head, "HRRY", 4) == 0) || strcmp(path, "-") == 0 ||
+               (len == 0 && ends_as_stream(path) && access(path, R_OK) == 0)) {
         status = open_stream(s, path, error);
     } else {
         tly_import_options options = {.size = sizeof options,

@@ -283,6 +283,12 @@ static tly_status add_entry(tly_store_writer *w, const char *name, size_t name_l
     return TLY_OK;
 }
 
+/* Bytes that the buffer still takes; the head of a composite has none. */
+static uint64_t left_of_buffer(const open_tensor *t) {
+    return t->descriptor.num_buffers != 0 ? t->descriptor.buffers[t->buffer].byte_size - t->filled
+                                          : 0;
+}
+
 /* Goes on to the next buffer that takes bytes; pads in front of every buffer that begins. */
 static tly_status next_buffer(tly_store_writer *w, tly_error *error) {
     open_tensor *t = &w->tensor;
@@ -325,7 +331,7 @@ tly_status tly_store_writer_begin(tly_store_writer *writer, const char *name, si
     w->tensor.buffer = 0;
     w->tensor.filled = 0;
     status = put(w, w->tensor.work, len, error);
-    if (status == TLY_OK) {
+    if (status == TLY_OK && w->tensor.descriptor.num_buffers != 0) { /* a head has no data */
         status = pad(w, w->alignment, error);
     }
     w->tensor.data_start = tly_atomic_file_len(w->file);
@@ -346,7 +352,7 @@ tly_status tly_store_writer_append(tly_store_writer *writer, const void *bytes, 
                              "no tensor is begun: these bytes belong to none");
     }
     while (len > 0) {
-        uint64_t piece = t->descriptor.buffers[t->buffer].byte_size - t->filled;
+        uint64_t piece = left_of_buffer(t);
         if (piece == 0) {
             return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "",
                                  "%llu bytes more than the buffers of the tensor have",
@@ -376,8 +382,7 @@ tly_status tly_store_writer_end(tly_store_writer *writer, tly_error *error) {
     if (status != TLY_OK) {
         return status;
     }
-    if (!t->is_open || t->buffer + 1u < t->descriptor.num_buffers ||
-        t->filled != t->descriptor.buffers[t->buffer].byte_size) {
+    if (!t->is_open || t->buffer + 1u < t->descriptor.num_buffers || left_of_buffer(t) != 0) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "",
                              "the tensor has not got all bytes of its buffers yet");
     }

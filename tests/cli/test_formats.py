@@ -13,7 +13,7 @@ VECTORS = ROOT / "tests/vectors/hurray"
 
 def stream(name):
     """One of the format's own streams, as bytes."""
-    with gzip.open(VECTORS / "streams.tsv.gz", "rt") as lines:
+    with gzip.open(VECTORS / "streams.hex.gz", "rt") as lines:
         return next(bytes.fromhex(line.split("\t")[1]) for line in lines if line.startswith(name))
 
 
@@ -84,3 +84,183 @@ class Inspect(CommandTest):
 
     def test_a_missing_file(self):
         self.fails(6, "there is no file", "inspect", self.folder / "none")
+
+
+LAYOUTS = ["row-major", "column-major", "tiled:4x8", "morton", "hilbert", "coo", "csr", "csc"]
+
+
+class Models(CommandTest):
+    """A model with a matrix and a vector."""
+
+    def setUp(self):
+        super().setUp()
+        self.safe = self.folder / "m.safetensors"
+        self.values = [0 if i % 3 == 0 else v for i, v in enumerate(samples.floats(256))]
+        samples.safetensors(self.safe, {"w": ("F32", (16, 16), struct.pack("<256f", *self.values)),
+                                        "v": ("F32", (8,), struct.pack("<8f", *range(8)))},
+                            {"format": "pt"})
+        self.out = self.folder / "o.hrry"
+
+
+class Convert(Models):
+    def test_every_layout_keeps_every_element(self):
+        one = self.folder / "one.safetensors"
+        self.good("convert", self.safe, "-o", one, "--tensor", "w")
+        for layout in LAYOUTS:
+            with self.subTest(layout):
+                self.good("convert", one, "-o", self.out, "-l", layout)
+                self.good("verify", self.out)
+                self.assertEqual(self.good("diff", one, self.out).out, "1 tensor, no difference\n")
+
+    def test_there_and_back_byte_for_byte(self):
+        back, again = self.folder / "back.safetensors", self.folder / "again.safetensors"
+        self.good("convert", self.safe, "-o", self.out)
+        self.good("convert", self.out, "-o", back)
+        self.good("convert", back, "-o", again)
+        self.assertEqual(back.read_bytes(), again.read_bytes())
+        self.good("diff", self.safe, back)
+
+    def test_a_stream_through_a_pipe(self):
+        piped = run("convert", self.safe, "-o", "-")
+        self.assertEqual(piped.code, 0)
+        path = self.folder / "p.hrrys"
+        path.write_bytes(piped.out_bytes)
+        with path.open("rb") as pipe:
+            self.good("verify", "-", stdin=pipe)
+        with path.open("rb") as pipe:
+            self.good("convert", "-", "-o", self.out, stdin=pipe)
+        self.assertEqual(json.loads(self.good("ls", self.out, "--json").out)["num"], 2)
+
+    def test_metadata_that_has_no_place_is_told(self):
+        done = run("convert", self.safe, "-o", self.folder / "s.hrrys")
+        self.assertEqual(done.code, 0)
+        self.assertIn("1 entry of the metadata is left out", done.err)
+
+    def test_types(self):
+        out = self.folder / "b.safetensors"
+        self.good("convert", self.safe, "-o", out, "--dtype", "bf16")
+        self.good("diff", self.safe, out, "--ignore-type", "--rtol", "0.004")
+        done = run("diff", self.safe, out)
+        self.assertEqual(done.code, 1)
+        self.assertIn("w: type: f32 against bf16", done.out)
+
+    def test_npy(self):
+        out = self.folder / "w.npy"
+        self.assertEqual(run("convert", self.safe, "-o", out, "--tensor", "w").code, 0)
+        data = out.read_bytes()
+        self.assertEqual(data[-1024:], struct.pack("<256f", *self.values))
+        self.fails(2, "--tensor picks one", "convert", self.safe, "-o", out)
+
+    def test_quantized(self):
+        blocks = struct.pack("<e", 0.5) + bytes((i % 16) | (15 - i % 16) << 4 for i in range(16))
+        head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", 1) + b"q"
+        head += struct.pack("<IQIQ", 1, 32, 2, 0)
+        head += b"\0" * (-len(head) % 32)
+        gguf = self.folder / "q.gguf"
+        gguf.write_bytes(head + blocks + b"\0" * (-len(blocks) % 32))
+        self.good("convert", gguf, "-o", self.out)
+        self.good("verify", self.out)
+        self.assertEqual(self.good("diff", gguf, self.out).out, "1 tensor, no difference\n")
+        npy = self.folder / "q.npy"
+        self.fails(4, "--dequantize", "convert", gguf, "-o", npy)
+        self.good("convert", gguf, "-o", npy, "--dequantize")
+        want = [((i % 16) - 8) * 0.5 for i in range(16)] + [((15 - i % 16) - 8) * 0.5
+                                                            for i in range(16)]
+        self.assertEqual(npy.read_bytes()[-128:], struct.pack("<32f", *want))
+        self.good("diff", npy, npy)
+
+    def test_a_composite_becomes_one(self):
+        path = self.folder / "c.hrrys"
+        path.write_bytes(stream("s0935"))
+        seen = json.loads(self.good("inspect", path, "--json").out)["tensors"]
+        head = next(t for t in seen if t["layout"] == "composite")
+        self.good("convert", path, "-o", self.out, "-l", "row-major")
+        made = json.loads(self.good("ls", self.out, "--json").out)["tensors"]
+        self.assertIn(head["shape"], [t["shape"] for t in made])
+        self.assertEqual({t["layout"] for t in made}, {"row-major"})
+
+    def test_wrong_use(self):
+        self.fails(2, "-o OUT", "convert", self.safe)
+        self.fails(2, "--to does", "convert", self.safe, "-o", self.folder / "x.foo")
+        self.fails(2, "no layout", "convert", self.safe, "-o", self.out, "-l", "zigzag")
+        self.fails(2, "no element type", "convert", self.safe, "-o", self.out, "--dtype", "f31")
+        self.fails(2, "output is the file", "convert", self.safe, "-o", self.safe)
+        self.fails(2, "more axes than", "convert", self.safe, "-o", self.out, "-l", "tiled:2x2x2")
+        self.assertEqual(self.files(), ["m.safetensors"])
+
+
+class Verify(Models):
+    def test_valid_ones(self):
+        self.good("convert", self.safe, "-o", self.out)
+        done = self.good("verify", self.out, self.safe)
+        self.assertEqual(done.out, f"{self.out}: valid (hurray), 2 tensors, 1.03 KiB\n"
+                                   f"{self.safe}: valid (safetensors), 2 tensors, 1.03 KiB\n")
+
+    def test_contents_count(self):
+        with gzip.open(VECTORS / "malformed_data.jsonl.gz", "rt") as lines:
+            cases = [json.loads(line) for line in lines]
+        paths = []
+        for case in cases:
+            path = self.folder / (case["id"] + ".hrrys")
+            path.write_bytes(bytes.fromhex(case["hex"]))
+            paths.append(path)
+        done = run("verify", *paths, "--json")
+        self.assertEqual(done.code, 1)
+        for case, verdict in zip(cases, json.loads(done.out), strict=True):
+            self.assertFalse(verdict["valid"], case["id"])
+            if verdict["rule"] != "B-SIZE" and not case["rule"].endswith("SIZE"):
+                self.assertEqual(verdict["rule"], case["rule"], case["id"])
+
+    def test_one_bad_file(self):
+        data = bytearray(self.safe.read_bytes())
+        bad = self.folder / "bad.safetensors"
+        bad.write_bytes(data[:-1])
+        self.fails(1, "data", "verify", bad)
+        done = run("verify", self.safe, bad)
+        self.assertEqual(done.code, 1)
+        self.assertIn("1 of 2 files are refused", done.err)
+        self.assertIn("valid", done.out)
+
+    def test_no_verdict(self):
+        self.fails(6, "there is no file", "verify", self.folder / "none")
+
+
+class Diff(Models):
+    def other(self, change):
+        path = self.folder / "other.safetensors"
+        values = list(self.values)
+        change(values)
+        samples.safetensors(path, {"w": ("F32", (16, 16), struct.pack("<256f", *values)),
+                                   "v": ("F32", (8,), struct.pack("<8f", *range(8)))})
+        return path
+
+    def test_one_element(self):
+        def change(values):
+            values[33] += 0.5
+        done = run("diff", self.safe, self.other(change))
+        self.assertEqual(done.code, 1)
+        self.assertIn("w: 1 element differs, the first at [2, 1]", done.out)
+        self.good("diff", self.safe, self.other(change), "--atol", "0.5")
+        self.assertEqual(run("diff", self.safe, self.other(change), "--atol", "0.4").code, 1)
+
+    def test_json(self):
+        def change(values):
+            values[0], values[255] = 1, 2
+        done = run("diff", self.safe, self.other(change), "--json")
+        seen = json.loads(done.out)
+        self.assertEqual((seen["tensors"], seen["different"]), (2, 1))
+        self.assertEqual(seen["differences"][0]["elements"], 2)
+        self.assertEqual(seen["differences"][0]["first"], "[0, 0]")
+
+    def test_names_and_shapes(self):
+        path = self.folder / "n.safetensors"
+        samples.safetensors(path, {"w": ("F32", (256,), struct.pack("<256f", *self.values)),
+                                   "u": ("F32", (1,), bytes(4))})
+        done = run("diff", self.safe, path)
+        self.assertEqual(done.code, 1)
+        self.assertIn("w: shape: [16, 16] against [256]", done.out)
+        self.assertIn("v: only in the first file", done.out)
+        self.assertIn("u: only in the second file", done.out)
+
+    def test_wrong_use(self):
+        self.fails(2, "no tolerance", "diff", self.safe, self.safe, "--atol", "-1")

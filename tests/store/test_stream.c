@@ -134,7 +134,7 @@ static void check_stream(const char *line, const uint8_t *bytes, size_t len, siz
 
 /* Every stream of the format, with its line of streams.jsonl; `each` gets them. */
 static int for_streams(void (*each)(const char *line, const uint8_t *bytes, size_t len)) {
-    check_vectors bytes = check_vectors_open(FOLDER "streams.tsv.gz");
+    check_vectors bytes = check_vectors_open(FOLDER "streams.hex.gz");
     check_vectors meaning = check_vectors_open(FOLDER "streams.jsonl.gz");
     char *lines[1000] = {0};
     char *line;

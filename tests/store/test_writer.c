@@ -422,8 +422,52 @@ static void verify_finds_what_opening_leaves(void **state) {
     scratch_remove(&dir);
 }
 
+/* The head of a composite has no data, and nothing stands between it and its first member but what
+ * descriptors are aligned to (Hurray 1.0, file-format, Composite Tensors). */
+static void composites_are_written(void **state) {
+    uint64_t whole[2] = {4, 6}, part[2] = {4, 3}, offsets[2][2] = {{0, 0}, {0, 3}};
+    uint8_t bytes[12] = {1, 2, 3};
+    const void *buffers[] = {bytes};
+    tly_descriptor head = {.dtype = TLY_U8,
+                           .layout = TLY_LAYOUT_COMPOSITE,
+                           .rank = 2,
+                           .shape = whole,
+                           .composite = {.rule = 1, .member_count = 2}};
+    tly_store_writer *w;
+    tly_store *store;
+    tly_store_entry entry, first;
+    tly_error error;
+    scratch s;
+    (void)state;
+    scratch_make(&s);
+    CHECK_OK(tly_store_writer_new(context, s.path, NULL, &w, &error), &error);
+    CHECK_OK(tly_store_writer_begin(w, "c", 1, &head, &error), &error);
+    CHECK_RULE(tly_store_writer_append(w, bytes, 1, &error), &error, TLY_INVALID_ARGUMENT, "");
+    CHECK_OK(tly_store_writer_end(w, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        tly_shard shard = {whole, offsets[i]};
+        tly_buffer_info buffer;
+        tly_descriptor d;
+        assert_int_equal(tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 2, part), TLY_OK);
+        d.shard = &shard;
+        CHECK_OK(tly_store_writer_add(w, i == 0 ? "c.0" : "c.1", 3, &d, buffers, &error), &error);
+    }
+    CHECK_OK(tly_store_writer_commit(w, &error), &error);
+    tly_store_writer_free(w);
+    CHECK_OK(tly_store_open(context, s.path, NULL, &store, &error), &error);
+    CHECK_OK(tly_store_verify(store, &error), &error);
+    assert_int_equal(tly_store_entry_at(store, 0, &entry), TLY_OK);
+    assert_int_equal(tly_store_entry_at(store, 1, &first), TLY_OK);
+    assert_int_equal(entry.data_len, 0);
+    assert_int_equal(entry.data_offset, entry.descriptor_offset + entry.descriptor_len);
+    assert_int_equal(first.descriptor_offset, (entry.data_offset + 7) / 8 * 8);
+    tly_store_free(store);
+    scratch_remove(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(composites_are_written),
         cmocka_unit_test(random_containers_come_back),
         cmocka_unit_test(many_names_are_found),
         cmocka_unit_test(the_writer_refuses_misuse),

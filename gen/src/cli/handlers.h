@@ -3,6 +3,9 @@
 tly_status tly_cli_run_import(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_inspect(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_convert(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_verify(tly_cli *cli, tly_error *error);
+tly_status tly_cli_run_diff(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_get(tly_cli *cli, tly_error *error);
 tly_status tly_cli_run_put(tly_cli *cli, tly_error *error);

@@ -24,6 +24,33 @@ enum {
 };
 
 enum {
+    TLY_CLI_CONVERT_OUTPUT = 0,
+    TLY_CLI_CONVERT_TO = 1,
+    TLY_CLI_CONVERT_TENSOR = 2,
+    TLY_CLI_CONVERT_LAYOUT = 3,
+    TLY_CLI_CONVERT_DTYPE = 4,
+    TLY_CLI_CONVERT_ROUND = 5,
+    TLY_CLI_CONVERT_SATURATE = 6,
+    TLY_CLI_CONVERT_DEQUANTIZE = 7,
+    TLY_CLI_CONVERT_SKIP_UNSUPPORTED = 8,
+    TLY_CLI_CONVERT_JSON = 9,
+    TLY_CLI_CONVERT_HELP = 10,
+};
+
+enum {
+    TLY_CLI_VERIFY_JSON = 0,
+    TLY_CLI_VERIFY_HELP = 1,
+};
+
+enum {
+    TLY_CLI_DIFF_RTOL = 0,
+    TLY_CLI_DIFF_ATOL = 1,
+    TLY_CLI_DIFF_IGNORE_TYPE = 2,
+    TLY_CLI_DIFF_JSON = 3,
+    TLY_CLI_DIFF_HELP = 4,
+};
+
+enum {
     TLY_CLI_SERVE_LISTEN = 0,
     TLY_CLI_SERVE_TLS_CERT = 1,
     TLY_CLI_SERVE_TLS_KEY = 2,
@@ -185,6 +212,37 @@ static const tly_cli_option ls_options[] = {
 static const tly_cli_option inspect_options[] = {
     {"tensor", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"hex", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const char *const convert_to_choices[] = {"hurray", "hurray-stream", "safetensors", "npy", NULL};
+
+static const char *const convert_round_choices[] = {"nearest", "zero", "down", "up", NULL};
+
+static const tly_cli_option convert_options[] = {
+    {"output", 'o', TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"to", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), convert_to_choices},
+    {"tensor", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"layout", 'l', TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"dtype", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"round", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), convert_round_choices},
+    {"saturate", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"dequantize", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"skip-unsupported", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option verify_options[] = {
+    {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+};
+
+static const tly_cli_option diff_options[] = {
+    {"rtol", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"atol", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"ignore-type", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -420,6 +478,82 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  The bytes of a descriptor:\n"
     "    tilery inspect model.hrry --tensor w --hex\n"},
+    {"convert", tly_cli_run_convert, convert_options, 11, 1, 1, "tilery convert [OPTION]... FILE -o OUT",
+    "Usage: tilery convert [OPTION]... FILE -o OUT\n"
+    "\n"
+    "Reads a container, a stream of tensors (- for standard input) or a file that\n"
+    "could be imported, and writes a container (.hrry), a stream (.hrrys, or - for\n"
+    "standard output), safetensors or npy, by the ending of OUT or --to. Without\n"
+    "--layout, --dtype and --dequantize element values, layouts and quantizations\n"
+    "stay what they are, and memory does not depend on the size of the tensors;\n"
+    "safetensors and npy take plain tensors, which are put together in memory. A\n"
+    "composite becomes one tensor where anything is changed. OUT appears whole or\n"
+    "not at all.\n"
+    "\n"
+    "LAYOUT is row-major, column-major, tiled:RxC (a tile of the last axes), morton,\n"
+    "hilbert, coo, csr, csc or csf. TYPE is an element type by its name: f32, bf16,\n"
+    "f8e4m3, i4 and so on.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output OUT        the file to write; always needed\n"
+    "      --to FORMAT         what OUT becomes, whatever its name: hurray, hurray-\n"
+    "                          stream, safetensors, npy\n"
+    "      --tensor NAME       take this tensor only; may stand several times; may\n"
+    "                          be repeated\n"
+    "  -l, --layout LAYOUT     put every tensor into this layout\n"
+    "      --dtype TYPE        convert the elements to this type\n"
+    "      --round WAY         how --dtype rounds; nearest takes the even one of\n"
+    "                          two: nearest, zero, down, up (default: nearest)\n"
+    "      --saturate          let --dtype give the largest number instead of\n"
+    "                          infinity or of what wraps around\n"
+    "      --dequantize        write the values of quantized tensors, as f32 or the\n"
+    "                          floating-point type of --dtype\n"
+    "      --skip-unsupported  leave out tensors of other formats that cannot be\n"
+    "                          carried, and say which\n"
+    "      --json              print what was done as JSON\n"
+    "  -h, --help              print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A quantized model as plain bf16:\n"
+    "    tilery convert model.gguf -o model.safetensors --dequantize --dtype bf16\n"},
+    {"verify", tly_cli_run_verify, verify_options, 2, 1, 100000, "tilery verify [OPTION]... FILE...",
+    "Usage: tilery verify [OPTION]... FILE...\n"
+    "\n"
+    "Reads containers, streams of tensors (- for standard input) and files that\n"
+    "could be imported, whole, and says whether they keep every rule of their\n"
+    "format: structure, descriptors, composites, padding, and what the buffers hold\n"
+    "(coordinates in range and in order, pointers that rise, page numbers, scales,\n"
+    "codes that are reserved, check sums). The exit code is 0 if every file is\n"
+    "valid, 1 if one is refused.\n"
+    "\n"
+    "Options:\n"
+    "      --json  print an array with one object a file\n"
+    "  -h, --help  print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  A model that was downloaded:\n"
+    "    tilery verify model.gguf\n"},
+    {"diff", tly_cli_run_diff, diff_options, 5, 2, 2, "tilery diff [OPTION]... A B",
+    "Usage: tilery diff [OPTION]... A B\n"
+    "\n"
+    "Compares the tensors of two files (containers, streams, or what could be\n"
+    "imported) by their names; with a stream, which has no names, in their order.\n"
+    "Shapes, element types and the elements at each index are compared, whatever the\n"
+    "layouts: bit for bit, or as numbers within --rtol and --atol, where |a - b| <=\n"
+    "atol + rtol * |b| is near enough. Quantized tensors that are quantized in\n"
+    "different ways are compared by their values. The exit code is 0 if there is no\n"
+    "difference, 1 if there is one.\n"
+    "\n"
+    "Options:\n"
+    "      --rtol R       relative tolerance; elements are then compared as numbers\n"
+    "      --atol A       absolute tolerance; elements are then compared as numbers\n"
+    "      --ignore-type  compare tensors of different element types, as numbers\n"
+    "      --json         print the differences as JSON\n"
+    "  -h, --help         print this and do nothing else\n"
+    "\n"
+    "Examples:\n"
+    "  Is the container what the model was?\n"
+    "    tilery diff model.safetensors model.hrry\n"},
     {"serve", tly_cli_run_serve, serve_options, 16, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
@@ -816,6 +950,9 @@ const char tly_cli_help[] =
     "  import    put the tensors of other files into a container\n"
     "  ls        list the tensors of a file\n"
     "  inspect   show everything that a file says about its tensors\n"
+    "  convert   convert tensors: file format, layout, type\n"
+    "  verify    check everything in files of tensors, contents too\n"
+    "  diff      compare two files of tensors, element by element\n"
     "  serve     hand out tensors of containers, packed on the fly\n"
     "  get       fetch a tensor in the layout that is wanted\n"
     "  put       put tensors of a container on a server\n"
