@@ -63,6 +63,14 @@ tly_number tly_num_fused(tly_number a, tly_number b, tly_number addend);
 tly_number tly_num_divide(tly_number a, tly_number b);
 tly_number tly_num_square_root(tly_number n);
 
+/* e to the power x, and the natural logarithm, within 2^-110 of their value, with the lowest bit
+ * set where it is not exact: rounded once they are correct in every format of up to 24 bits of
+ * fraction (tests/num/test_functions.c says how that is known), and within 0.501 units in the last
+ * place in FP64. Results beyond the range of FP64 have an exponent that every format refuses.
+ * Cannot fail. */
+tly_number tly_num_exp(tly_number x);
+tly_number tly_num_log(tly_number x);
+
 /* The bits of the largest finite number, without its sign. */
 tly_num_bits tly_num_largest(const tly_format *format);
 
