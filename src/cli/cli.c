@@ -197,12 +197,23 @@ static int run_command(const tly_cli_command *command, int argc, char **argv) {
     return finish(command->name, code);
 }
 
+/* Output that is not for eyes goes out in large pieces: when one cannot be written it is, as a rule,
+ * the last one, and the reason is still known at the end. */
+static void widen_output(void) {
+    enum { LEN = 1 << 16 };
+    char *buffer = !isatty(STDOUT_FILENO) ? malloc(LEN) : NULL;
+    if (buffer != NULL) {
+        setvbuf(stdout, buffer, _IOFBF, LEN); /* stdout has it until the process ends */
+    }
+}
+
 int tly_cli_main(int argc, char **argv) {
     const char *word = argc > 1 ? argv[1] : NULL;
     const tly_cli_command *command;
     tly_error error;
 
     hold_standard_streams();
+    widen_output();
     signal(SIGPIPE, SIG_IGN);
     if (word != NULL && strcmp(word, "--version") == 0) {
         printf("tilery %s\n", tly_version());
