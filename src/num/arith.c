@@ -2,7 +2,7 @@
 /* Products, quotients and square roots of numbers. */
 #include "num/number.h"
 
-enum { FRACTION_BITS = 128, ROOT_BITS = 63 };
+enum { FRACTION_BITS = 128, ROOT_BITS = 126 };
 
 static int is_nan(const tly_number *n) {
     return n->klass == TLY_NUMBER_QUIET_NAN || n->klass == TLY_NUMBER_SIGNALING_NAN ||
