@@ -448,6 +448,302 @@ static void the_public_streams(void **state) {
     assert_true(singles > 700 && composites > 8);
 }
 
+/* ---- random tensors
+ * ------------------------------------------------------------------------------ */
+
+static const tly_dtype all_types[] = {TLY_BOOL, TLY_I2,  TLY_U4,  TLY_F4E2M1, TLY_F6E3M2, TLY_I8,
+                                      TLY_BF16, TLY_F32, TLY_U64, TLY_F128,   TLY_C128};
+
+/* A row-major tensor with about one element in `sparse` other than zero. */
+typedef struct made {
+    tly_tensor tensor;
+    tly_descriptor d;
+    tly_buffer_info info;
+    uint64_t shape[TLY_MAX_RANK];
+    const void *buffers[1];
+    uint8_t *bytes;
+} made;
+
+static void make(made *m, check_rng *rng, tly_dtype dtype, uint32_t rank, const uint64_t *shape,
+                 uint64_t sparse) {
+    uint64_t n, bits = tly_dtype_bits(dtype);
+    memcpy(m->shape, shape, rank * sizeof *shape);
+    assert_int_equal(tly_descriptor_init_row_major(&m->d, &m->info, dtype, rank, m->shape), TLY_OK);
+    m->bytes = calloc(1, m->info.byte_size + 1);
+    n = num_elements(&m->d);
+    for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t b = 0; b < bits && check_below(rng, sparse) == 0; b++) {
+            uint64_t bit = i * bits + b;
+            m->bytes[bit / 8] |= (uint8_t)((check_random(rng) & 1) << bit % 8);
+        }
+    }
+    m->buffers[0] = m->bytes;
+    m->tensor = (tly_tensor){.descriptor = &m->d, .buffers = m->buffers};
+}
+
+static void random_tensors(void **state) {
+    check_rng rng = {check_seed(22)};
+    uint64_t rounds = check_rounds(60);
+    (void)state;
+    for (uint64_t round = 0; round < rounds; round++) {
+        uint64_t shape[4];
+        uint32_t rank = (uint32_t)check_below(&rng, 5);
+        uint64_t cube = UINT64_C(1) << (1 + check_below(&rng, 2)), most = rank < 3 ? 40 : 9;
+        made m;
+        tly_code *wanted;
+        for (uint32_t k = 0; k < rank; k++) {
+            shape[k] = round % 3 == 0               ? cube
+                       : check_below(&rng, 20) == 0 ? 0
+                                                    : 1 + check_below(&rng, most);
+        }
+        make(&m, &rng, all_types[check_below(&rng, 11)], rank, shape, 1 + check_below(&rng, 4));
+        wanted = all_codes(&m.tensor);
+        through_all(&m.tensor, wanted, &rng);
+        free(wanted);
+        free(m.bytes);
+    }
+}
+
+/* Coordinates in no order, and so little memory that they are sorted in many passes. */
+static void sorting_with_little_memory(void **state) {
+    enum { SIDE = 90, NNZ = 2500 };
+    static uint8_t indices[NNZ * 16], values[NNZ * 2];
+    uint64_t shape[2] = {SIDE, SIDE};
+    const void *buffers[2] = {values, indices};
+    tly_buffer_info info[2] = {{sizeof values, 64, 0, 0, 0, 0}, {sizeof indices, 64, 0, 0, 0, 0}};
+    tly_descriptor d = {.dtype = TLY_U16,
+                        .layout = TLY_LAYOUT_COO,
+                        .num_buffers = 2,
+                        .rank = 2,
+                        .shape = shape,
+                        .buffers = info,
+                        .nnz = NNZ};
+    tly_tensor t = {.descriptor = &d, .buffers = buffers};
+    check_rng rng = {check_seed(23)};
+    uint32_t places[SIDE * SIDE];
+    tly_code *wanted = calloc(SIDE * SIDE, sizeof *wanted);
+    wish w;
+    (void)state;
+    for (uint32_t i = 0; i < SIDE * SIDE; i++) {
+        uint32_t j = (uint32_t)check_below(&rng, i + 1);
+        places[i] = places[j];
+        places[j] = i;
+    }
+    for (uint32_t i = 0; i < NNZ; i++) {
+        uint64_t value = 1 + check_below(&rng, 65535);
+        wanted[places[i]].low = value;
+        values[2 * i] = (uint8_t)value;
+        values[2 * i + 1] = (uint8_t)(value >> 8);
+        indices[16 * i] = (uint8_t)(places[i] / SIDE);
+        indices[16 * i + 8] = (uint8_t)(places[i] % SIDE);
+    }
+    for (uint32_t n = 8; n <= 10; n++) {
+        for (uint64_t limit = 2000; limit <= 2000000; limit *= 10) {
+            result r;
+            assert_int_equal(make_wish(&w, n, &d), 1);
+            result_new(&r, &t, &w, limit);
+            same_codes(&r.tensor, wanted);
+            assert_int_equal(r.tensor.descriptor->nnz, NNZ);
+            result_free(&r);
+        }
+    }
+    free(wanted);
+}
+
+/* ---- composites with quantized members
+ * ----------------------------------------------------------- */
+
+/* An int4 base with a scale for each block, and corrections in float16: the composite of outlier
+ * quantization. */
+static void corrections_over_a_quantized_base(void **state) {
+    uint64_t shape[2] = {2, 4}, zero[2] = {0, 0};
+    tly_shard shard = {shape, zero};
+    uint8_t codes[4] = {0x21, 0x43, 0xFE, 0x8C};                          /* 1 2 3 4, -2 -1 -4 -8 */
+    uint8_t scales[8] = {0x00, 0x38, 0x00, 0x3C, 0x00, 0x40, 0x00, 0x34}; /* 0.5 1 2 0.25 */
+    uint8_t outliers[4] = {0x00, 0x7B, 0x00, 0xFB};                       /* 57344, -57344 */
+    uint8_t places[32] = {0};
+    tly_quantization q = {.scheme = TLY_QUANT_PER_BLOCK,
+                          .version = 1,
+                          .flags = 1,
+                          .axis = 1,
+                          .block_size = 2,
+                          .scale_buffer = 1,
+                          .zero_point_buffer = UINT32_MAX,
+                          .scale_type = TLY_F16};
+    tly_buffer_info base_info[2] = {{4, 64, 0, 0, 0, 0}, {8, 64, 0, 0, 0, 0}};
+    tly_buffer_info more_info[2] = {{4, 64, 0, 0, 0, 0}, {32, 64, 0, 0, 0, 0}};
+    tly_descriptor base = {.flags = TLY_FLAG_COMPOSITE_MEMBER,
+                           .dtype = TLY_I4,
+                           .layout = TLY_LAYOUT_ROW_MAJOR,
+                           .num_buffers = 2,
+                           .rank = 2,
+                           .shape = shape,
+                           .buffers = base_info,
+                           .member_role = 1,
+                           .quantization = &q,
+                           .shard = &shard};
+    tly_descriptor more = {.flags = TLY_FLAG_COMPOSITE_MEMBER,
+                           .dtype = TLY_F16,
+                           .layout = TLY_LAYOUT_COO,
+                           .num_buffers = 2,
+                           .rank = 2,
+                           .shape = shape,
+                           .buffers = more_info,
+                           .nnz = 2,
+                           .is_sorted = 1,
+                           .shard = &shard};
+    tly_descriptor head = {
+        .dtype = TLY_F16, .layout = TLY_LAYOUT_COMPOSITE, .rank = 2, .shape = shape};
+    const void *base_buffers[2] = {codes, scales}, *more_buffers[2] = {outliers, places};
+    tly_tensor members[2] = {{.descriptor = &base, .buffers = base_buffers},
+                             {.descriptor = &more, .buffers = more_buffers}};
+    tly_tensor t = {.descriptor = &head, .members = members, .num_members = 2};
+    static const uint16_t replaced[8] = {0x3800, 0x7B00, 0x4200, 0x4400,
+                                         0xC400, 0xC000, 0xBC00, 0xFB00};
+    static const uint16_t added[8] = {0x3800, 0x7B00, 0x4200, 0x4400,
+                                      0xC400, 0xC000, 0xBC00, 0xFB00};
+    (void)state;
+    places[8] = 1; /* (0, 1) and (1, 3) */
+    places[16] = 1;
+    places[24] = 3;
+    for (uint8_t operation = 1; operation <= 2; operation++) {
+        tly_code wanted[8];
+        check_rng rng = {check_seed(24)};
+        head.composite = (tly_composite){2, 2, operation, 0};
+        for (int i = 0; i < 8; i++) { /* what is added to 57344 is lost in rounding */
+            wanted[i] = (tly_code){operation == 1 ? replaced[i] : added[i], 0};
+        }
+        same_codes(&t, wanted);
+        assert_true(through_all(&t, wanted, &rng) > 8);
+    }
+    outliers[1] = 0x3C; /* 1 instead, and -1 */
+    outliers[3] = 0xBC;
+    {
+        tly_code wanted[8];
+        for (int i = 0; i < 8; i++) {
+            wanted[i] = (tly_code){added[i], 0};
+        }
+        wanted[1].low = 0x4000; /* 1 + 1 */
+        wanted[7].low = 0xC200; /* -2 - 1 */
+        same_codes(&t, wanted);
+    }
+}
+
+/* ---- refusals, and memory that runs out
+ * ----------------------------------------------------------- */
+
+static void what_cannot_be_done(void **state) {
+    uint64_t shape[3] = {4, 3, 2};
+    check_rng rng = {check_seed(25)};
+    tly_descriptor layout = {.layout = 0xF0};
+    tly_descriptor head = {.dtype = TLY_U8,
+                           .layout = TLY_LAYOUT_COMPOSITE,
+                           .rank = 3,
+                           .shape = shape,
+                           .composite = {1, 3, 0, 0}};
+    tly_transcode_options options = {.size = sizeof options, .memory_limit = 100};
+    tly_transcode *plan;
+    tly_tensor group;
+    tly_error error;
+    made m;
+    (void)state;
+    make(&m, &rng, TLY_U8, 3, shape, 2);
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
+               TLY_UNSUPPORTED, "private-layout");
+    layout.layout = TLY_LAYOUT_COMPOSITE;
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
+               TLY_UNSUPPORTED, "private-layout");
+    layout.layout = TLY_LAYOUT_STRIDED;
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
+               TLY_INVALID_ARGUMENT, "layout-fields");
+    layout.layout = TLY_LAYOUT_CSR; /* of rank 3 */
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
+               TLY_INVALID_ARGUMENT, "layout-fields");
+    layout.layout = TLY_LAYOUT_ROW_MAJOR;
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, &options, &plan, &error), &error,
+               TLY_LIMIT, "memory-limit");
+    group = (tly_tensor){.descriptor = &head, .members = &m.tensor, .num_members = 1};
+    CHECK_RULE(tly_transcode_new(context, &group, &layout, NULL, &plan, &error), &error,
+               TLY_UNSUPPORTED, "group");
+    free(m.bytes);
+}
+
+typedef struct miser {
+    uint64_t left;
+    uint64_t blocks;
+} miser;
+
+static void *miserly(void *user, void *old, size_t old_size, size_t new_size, size_t alignment) {
+    miser *m = user;
+    void *block;
+    (void)old_size;
+    if (new_size == 0) {
+        m->blocks -= old != NULL;
+        free(old);
+        return NULL;
+    }
+    if (m->left == 0) {
+        return NULL;
+    }
+    m->left--;
+    assert_null(old); /* nothing here grows a block */
+    if (posix_memalign(&block, alignment < 8 ? 8 : alignment, new_size) != 0) {
+        return NULL;
+    }
+    m->blocks++;
+    return block;
+}
+
+static void memory_that_runs_out(void **state) {
+    uint64_t shape[2] = {9, 7};
+    check_rng rng = {check_seed(26)};
+    miser purse = {1, 0};
+    tly_context_options options = {.size = sizeof options, .allocator = {miserly, &purse}};
+    tly_context *poor;
+    tly_error error;
+    made m;
+    wish first, second;
+    result coo;
+    (void)state;
+    CHECK_OK(tly_context_new(&options, &poor, &error), &error);
+    make(&m, &rng, TLY_F32, 2, shape, 2);
+    assert_int_equal(make_wish(&first, 8, &m.d), 1);
+    result_new(&coo, &m.tensor, &first, 0);
+    for (uint32_t n = 0; n < 11; n++) {
+        const tly_tensor *from = n % 2 ? &coo.tensor : &m.tensor;
+        tly_status status = TLY_OUT_OF_MEMORY;
+        if (!make_wish(&second, n, &m.d)) {
+            continue;
+        }
+        for (uint64_t allowed = 0; status == TLY_OUT_OF_MEMORY; allowed++) {
+            tly_transcode *plan;
+            uint64_t before = purse.blocks;
+            purse.left = allowed;
+            status = tly_transcode_new(poor, from, &second.layout, NULL, &plan, &error);
+            if (status == TLY_OK) {
+                const tly_descriptor *d = tly_transcode_descriptor(plan);
+                void *buffers[8];
+                for (uint32_t i = 0; i < d->num_buffers; i++) {
+                    buffers[i] = malloc(d->buffers[i].byte_size + 1);
+                }
+                status = tly_transcode_run(plan, buffers, &error);
+                for (uint32_t i = 0; i < d->num_buffers; i++) {
+                    free(buffers[i]);
+                }
+                tly_transcode_free(plan);
+            }
+            assert_true(status == TLY_OK || status == TLY_OUT_OF_MEMORY);
+            assert_int_equal(purse.blocks, before);
+            assert_true(allowed < 50);
+        }
+    }
+    result_free(&coo);
+    free(m.bytes);
+    purse.left = 0;
+    tly_context_free(poor);
+    assert_int_equal(purse.blocks, 0);
+}
+
 static int begin(void **state) {
     tly_error error;
     (void)state;
@@ -463,6 +759,11 @@ static int end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_public_streams),
+        cmocka_unit_test(random_tensors),
+        cmocka_unit_test(sorting_with_little_memory),
+        cmocka_unit_test(corrections_over_a_quantized_base),
+        cmocka_unit_test(what_cannot_be_done),
+        cmocka_unit_test(memory_that_runs_out),
     };
     return cmocka_run_group_tests_name("tensor/transcode", tests, begin, end);
 }
