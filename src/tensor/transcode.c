@@ -115,6 +115,23 @@ static tly_status whole_init(whole *w, const tly_view *head, tly_tensor_budget *
 /* ---- what comes out -----------------------------------------------------------------------------
  */
 
+/* Strides may name few places as more elements than anyone can walk over. */
+#define MAX_NAMED (UINT64_C(1) << 32)
+
+static tly_status check_named(const tly_view *from, tly_error *error) {
+    uint64_t count, places;
+    if (from->kind != TLY_VIEW_NEST) {
+        return TLY_OK;
+    }
+    places = from->d->buffers[0].byte_size * 8 / from->bits;
+    if (tly_descriptor_num_elements(from->d, &count) != TLY_OK ||
+        (count > places && count > MAX_NAMED)) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "too-many-elements",
+                             "the strides name %" PRIu64 " places as too many elements", places);
+    }
+    return TLY_OK;
+}
+
 /* Counts what a sparse layout stores, or writes it. */
 static tly_status run_sparse(tly_transcode *t, tly_sparse_out *out, tly_error *error) {
     whole w;
@@ -325,6 +342,7 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
                              "no tensor can be brought into layout 0x%02X (%s)", layout->layout,
                              row != NULL ? row->name : "unknown");
     }
+    TRY(check_named(&t->from, error));
     merge_fields(&d, t->from.d, layout);
     memset(info, 0, sizeof info);
     for (uint32_t i = 0; i <= TLY_MAX_BUFFERS; i++) {

@@ -199,15 +199,44 @@ static int64_t axis_offset(const tly_nest *nest, uint32_t axis, uint64_t index) 
     return offset;
 }
 
-static void fill_tables(tly_view *v, uint64_t *memory) {
-    v->axis = (int64_t **)(void *)memory;
-    memory += v->rank;
-    for (uint32_t k = 0; k < v->rank; k++) {
-        v->axis[k] = (int64_t *)(void *)memory;
-        for (uint64_t i = 0; i < v->d->shape[k]; i++) {
-            v->axis[k][i] = axis_offset(v->nest, k, i);
+static int64_t axis_at(const tly_view *v, uint32_t axis, uint64_t index) {
+    if (v->even >> axis & 1) {
+        return (int64_t)index * v->stride[axis];
+    }
+    return v->table[axis] != NULL ? v->table[axis][index] : axis_offset(v->nest, axis, index);
+}
+
+/* Is the axis walked in equal steps? */
+static int is_even(const tly_nest *nest, uint32_t axis, int64_t *out_stride) {
+    uint32_t loops = 0;
+    *out_stride = 0;
+    for (uint32_t i = 0; i < nest->num_loops; i++) {
+        if (nest->loops[i].axis == axis && nest->loops[i].count > 1) {
+            loops++;
+            *out_stride = nest->loops[i].stride;
         }
-        memory += v->d->shape[k];
+    }
+    return loops <= 1;
+}
+
+/* `words` of memory are left for tables. */
+static void fill_tables(tly_view *v, uint64_t *memory, uint64_t words) {
+    v->stride = (int64_t *)(void *)memory;
+    v->table = (int64_t **)(void *)(memory + v->rank);
+    memory += 2 * (uint64_t)v->rank;
+    for (uint32_t k = 0; k < v->rank; k++) {
+        uint64_t extent = v->d->shape[k];
+        v->table[k] = NULL;
+        if (is_even(v->nest, k, &v->stride[k])) {
+            v->even |= UINT64_C(1) << k;
+        } else if (extent <= words) {
+            v->table[k] = (int64_t *)(void *)memory;
+            for (uint64_t i = 0; i < extent; i++) {
+                v->table[k][i] = axis_offset(v->nest, k, i);
+            }
+            memory += extent;
+            words -= extent;
+        }
     }
 }
 
@@ -220,24 +249,23 @@ static int is_empty(const tly_descriptor *d) {
     return 0;
 }
 
-static tly_status init_nest(tly_view *v, int with_tables, tly_error *error) {
+static tly_status init_nest(tly_view *v, tly_error *error) {
+    uint64_t before = (sizeof(tly_nest) + 7) / 8;
     v->kind = TLY_VIEW_NEST;
     v->nest = (tly_nest *)(void *)v->memory;
     TRY(tly_descriptor_nest(v->d, v->nest, error));
-    if (with_tables) {
-        fill_tables(v, v->memory + (sizeof(tly_nest) + 7) / 8);
-    }
+    fill_tables(v, v->memory + before, v->memory_len / 8 - before - 2 * (uint64_t)v->rank);
     return TLY_OK;
 }
 
 /* ---- all --------------------------------------------------------------------------------------
  */
 
-/* Bytes of the block of a view. `out_tables` says whether the tables of a nest are in it. */
-static uint64_t block_len(const tly_view *v, const tly_tensor_budget *budget, int *out_tables) {
+/* Bytes of the block of a view. Tables of a nest take a quarter of the memory at most, and not more
+ * than the tensor itself: a short buffer may claim to have many elements. */
+static uint64_t block_len(const tly_view *v, const tly_tensor_budget *budget) {
     const tly_descriptor *d = v->d;
-    uint64_t len = 0, words = d->rank;
-    *out_tables = 0;
+    uint64_t len, words = 0, room;
     switch (d->layout) {
     case TLY_LAYOUT_CSF:
         return (uint64_t)d->rank * 4 * 8;
@@ -250,18 +278,15 @@ static uint64_t block_len(const tly_view *v, const tly_tensor_budget *budget, in
     case TLY_LAYOUT_COMPOSITE:
         return 8;
     default:
-        len = (sizeof(tly_nest) + 7) / 8 * 8;
-        for (uint32_t k = 0; k < d->rank; k++) {
-            if (tly_base_add_u64(words, d->shape[k], &words)) {
-                return len;
+        len = (sizeof(tly_nest) + 7) / 8 * 8 + 16 * (uint64_t)d->rank;
+        room = (d->buffers[0].byte_size + 16384) / 8;
+        room = room < budget->left / 32 ? room : budget->left / 32;
+        if (d->layout == TLY_LAYOUT_TILED || d->layout == TLY_LAYOUT_MORTON) {
+            for (uint32_t k = 0; k < d->rank && !is_empty(d); k++) {
+                words += d->shape[k] < room ? d->shape[k] : room;
             }
         }
-        /* Tables may take half of the memory, and are not worth it for nothing. */
-        if (!is_empty(d) && words < budget->left / 16) {
-            *out_tables = 1;
-            len += words * 8;
-        }
-        return len;
+        return len + (words < room ? words : room) * 8;
     }
 }
 
@@ -288,8 +313,7 @@ static tly_status init_members(tly_view *v, tly_tensor_budget *budget, tly_error
     return status;
 }
 
-static tly_status init_parts(tly_view *v, tly_tensor_budget *budget, int with_tables,
-                             tly_error *error) {
+static tly_status init_parts(tly_view *v, tly_tensor_budget *budget, tly_error *error) {
     switch (v->d->layout) {
     case TLY_LAYOUT_COO:
         return init_coo(v, error);
@@ -306,7 +330,7 @@ static tly_status init_parts(tly_view *v, tly_tensor_budget *budget, int with_ta
         v->kind = TLY_VIEW_HILBERT;
         return TLY_OK;
     default:
-        return init_nest(v, with_tables, error);
+        return init_nest(v, error);
     }
 }
 
@@ -314,7 +338,6 @@ tly_status tly_tensor_view_init(tly_view *view, tly_tensor_budget *budget, const
                                 tly_error *error) {
     const tly_descriptor *d = tensor->descriptor;
     const tly_tensor_layout *layout = tly_tensor_layout_find(d->layout);
-    int with_tables;
     tly_status status = TLY_OK;
     memset(view, 0, sizeof *view);
     view->context = budget->context;
@@ -350,12 +373,12 @@ tly_status tly_tensor_view_init(tly_view *view, tly_tensor_budget *budget, const
         return status;
     }
     view->bytes = d->num_buffers > 0 ? tensor->buffers[0] : NULL;
-    view->memory_len = block_len(view, budget, &with_tables);
+    view->memory_len = block_len(view, budget);
     view->memory = tly_tensor_take(budget, view->memory_len, &status, error);
     if (view->memory == NULL) {
         return status;
     }
-    status = init_parts(view, budget, with_tables, error);
+    status = init_parts(view, budget, error);
     if (status == TLY_OK) {
         tly_tensor_quant_init(&view->quant, d, tensor->buffers);
     } else {
@@ -405,8 +428,7 @@ int64_t tly_tensor_view_bit(const tly_view *view, const uint64_t *index) {
     switch (view->kind) {
     case TLY_VIEW_NEST:
         for (uint32_t k = 0; k < view->rank; k++) {
-            offset +=
-                view->axis != NULL ? view->axis[k][index[k]] : axis_offset(view->nest, k, index[k]);
+            offset += axis_at(view, k, index[k]);
         }
         return view->base_bit + offset * view->bits;
     case TLY_VIEW_HILBERT:
@@ -474,18 +496,16 @@ static tly_status scan_axis(scan *s, uint32_t depth, int64_t offset) {
     const tly_view *v = s->view;
     uint32_t k;
     uint64_t count;
-    const int64_t *table;
     if (depth == v->rank) {
-        int64_t bit =
-            v->axis != NULL ? v->base_bit + offset * v->bits : tly_tensor_view_bit(v, s->index);
+        int64_t bit = v->kind == TLY_VIEW_NEST ? v->base_bit + offset * v->bits
+                                               : tly_tensor_view_bit(v, s->index);
         return s->visit(s->user, s->index, bit);
     }
     k = s->order != NULL ? s->order[depth] : depth;
     count = v->d->shape[k];
-    table = v->axis != NULL ? v->axis[k] : NULL;
     for (uint64_t i = 0; i < count; i++) {
         s->index[k] = i;
-        TRY(scan_axis(s, depth + 1, table != NULL ? offset + table[i] : 0));
+        TRY(scan_axis(s, depth + 1, v->kind == TLY_VIEW_NEST ? offset + axis_at(v, k, i) : 0));
     }
     return TLY_OK;
 }

@@ -56,7 +56,11 @@ struct tly_view {
     uint64_t *memory;     /* one block, for everything below */
     uint64_t memory_len;
     tly_nest *nest;
-    int64_t **axis; /* per axis: what each index adds to the offset; NULL: no room for tables */
+    /* What an index of an axis adds to the offset of a nest: so much for each step (even), or what
+     * a table says, or what the loops say where there was no room for a table. */
+    int64_t *stride;
+    int64_t **table;
+    uint64_t even; /* one bit for each axis */
     tly_coo_map coo;
     tly_compressed_map compressed;
     tly_csf_map csf;
