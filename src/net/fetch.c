@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "net/client.h"
+#include "net/gather.h"
 
 #define DEFAULT_ALIGNMENT 64u
 
@@ -68,6 +69,10 @@ static tly_status send_request(tly_client *client, const tly_fetch_request *requ
     }
     if (status == TLY_OK) {
         status = tly_wire_request_tensor(client->wire, &message, out_stream, error);
+        if (status == TLY_LIMIT && (message.request_flags & TLY_WIRE_PARALLEL_OK) != 0) {
+            message.request_flags &= ~TLY_WIRE_PARALLEL_OK; /* not after one that was given up */
+            status = tly_wire_request_tensor(client->wire, &message, out_stream, error);
+        }
     }
     tly_base_free(client->context, work, work_len, _Alignof(tly_wire_layout));
     return status;
@@ -241,6 +246,52 @@ static tly_status take_file(const tly_fetch_request *request, tly_fetched *f, tl
     return status;
 }
 
+/* ---- a tensor in shards ---- */
+
+/* The first shard that comes tells what the whole is. */
+static tly_status begin_whole(tly_client *client, const tly_fetch_request *request,
+                              const tly_descriptor *shard, tly_fetched *f, tly_error *error) {
+    tly_wire_descriptor message = {.total_shards = 1};
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    tly_status status =
+        tly_gather_whole(client->context, shard, &bytes, &len, &message.total_data_bytes, error);
+    if (status == TLY_OK) {
+        message.bytes = bytes;
+        message.len = len;
+        status = take_descriptor(client, request, &message, f, error);
+    }
+    if (status == TLY_OK) {
+        status = take_memory(request, f, error);
+    }
+    tly_base_free(client->context, bytes, len, 1);
+    return status;
+}
+
+static tly_status on_shard(tly_client *client, const tly_fetch_request *request,
+                           const tly_wire_event *event, tly_fetched *f, tly_gather *gather,
+                           tly_error *error) {
+    uint64_t len = event->descriptor.total_data_bytes;
+    void *at = NULL;
+    tly_status status = TLY_OK;
+    if (f->descriptor_bytes == NULL) {
+        status = begin_whole(client, request, event->tensor, f, error);
+    }
+    if (status == TLY_OK) {
+        status = tly_gather_add(gather, event->stream, &f->descriptor, f->data, event->tensor, len,
+                                &at, error);
+    }
+    if (status != TLY_OK) {
+        tly_wire_fail_stream(client->wire, event->stream, TLY_WIRE_INVALID_MESSAGE, error->message);
+        tly_client_flush(client, NULL);
+        return status;
+    }
+    if (len != 0) {
+        tly_wire_set_destination(client->wire, event->stream, at, len);
+    }
+    return TLY_OK;
+}
+
 /* ---- the stream ---- */
 
 static tly_status on_descriptor(tly_client *client, const tly_fetch_request *request,
@@ -265,46 +316,66 @@ static tly_status on_descriptor(tly_client *client, const tly_fetch_request *req
     return TLY_OK;
 }
 
-/* Runs one stream to its end. */
-static tly_status run(tly_client *client, const tly_fetch_request *request, uint32_t stream,
-                      tly_fetched *f, tly_error *error) {
-    for (;;) {
-        tly_wire_event event;
-        tly_status status = tly_client_event(client, &event, error);
-        if (status != TLY_OK) {
-            return status;
-        }
-        if (event.kind == TLY_WIRE_EVENT_ERROR || event.kind == TLY_WIRE_EVENT_REJECTED) {
-            tly_client_flush(client, NULL);
-            return tly_client_refusal(client, &event, error);
-        }
-        if (event.stream != stream) {
-            if (event.kind == TLY_WIRE_EVENT_PRIVATE) {
-                client->broken = 1;
-                return refuse(TLY_PROTOCOL, "handover-stream",
-                              "a tensor is handed over that was not asked for", error);
-            }
-            continue;
-        }
-        if (event.kind == TLY_WIRE_EVENT_PRIVATE) {
-            status = on_handover(client, &event, f, error);
-            if (status != TLY_OK) {
-                client->broken = 1; /* what comes is not what was agreed on */
-                return status;
-            }
-        } else if (event.kind == TLY_WIRE_EVENT_DESCRIPTOR) {
-            status = on_descriptor(client, request, &event, f, error);
-            if (status != TLY_OK) {
-                return status;
-            }
-        } else if (event.kind == TLY_WIRE_EVENT_DATA && request->progress != NULL &&
-                   request->progress(request->progress_user, event.offset + event.len, f->len)) {
+static tly_status on_private(tly_client *client, const tly_wire_event *event, uint32_t stream,
+                             tly_fetched *f, tly_error *error) {
+    tly_status status = event->stream == stream
+                            ? on_handover(client, event, f, error)
+                            : refuse(TLY_PROTOCOL, "handover-stream",
+                                     "a tensor is handed over that was not asked for", error);
+    client->broken |= status != TLY_OK; /* what comes is not what was agreed on */
+    return status;
+}
+
+/* What one event does. `out_whole` is set when the tensor is there. */
+static tly_status on_event(tly_client *client, const tly_fetch_request *request,
+                           const tly_wire_event *event, uint32_t stream, tly_fetched *f,
+                           tly_gather *gather, int *out_whole, tly_error *error) {
+    switch (event->kind) {
+    case TLY_WIRE_EVENT_ERROR:
+    case TLY_WIRE_EVENT_REJECTED:
+        tly_client_flush(client, NULL);
+        return tly_client_refusal(client, event, error);
+    case TLY_WIRE_EVENT_PRIVATE:
+        return on_private(client, event, stream, f, error);
+    case TLY_WIRE_EVENT_DESCRIPTOR:
+        return event->descriptor.total_shards != 1
+                   ? on_shard(client, request, event, f, gather, error)
+                   : on_descriptor(client, request, event, f, error);
+    case TLY_WIRE_EVENT_DATA:
+        gather->done += event->len;
+        if (request->progress != NULL &&
+            request->progress(request->progress_user, gather->done, f->len)) {
             client->broken = 1; /* the rest of the tensor is under way */
             return refuse(TLY_CANCELLED, "progress", "the caller stopped the transfer", error);
-        } else if (event.kind == TLY_WIRE_EVENT_END) {
-            return TLY_OK;
+        }
+        return TLY_OK;
+    case TLY_WIRE_EVENT_END:
+        *out_whole = event->left == 0;
+        return gather->shards != NULL ? tly_gather_end(gather, event->stream,
+                                                       tly_dtype_bits(f->descriptor.dtype), error)
+                                      : TLY_OK;
+    default:
+        return TLY_OK;
+    }
+}
+
+/* Runs one request to its end. */
+static tly_status run(tly_client *client, const tly_fetch_request *request, uint32_t stream,
+                      tly_fetched *f, tly_error *error) {
+    tly_gather gather = {.context = client->context};
+    tly_status status = TLY_OK;
+    int whole = 0;
+    while (status == TLY_OK && !whole) {
+        tly_wire_event event;
+        status = tly_client_event(client, &event, error);
+        if (status == TLY_OK &&
+            (event.origin == stream || event.kind == TLY_WIRE_EVENT_ERROR ||
+             event.kind == TLY_WIRE_EVENT_REJECTED || event.kind == TLY_WIRE_EVENT_PRIVATE)) {
+            status = on_event(client, request, &event, stream, f, &gather, &whole, error);
         }
     }
+    tly_gather_cleanup(&gather);
+    return status;
 }
 
 tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,

@@ -68,18 +68,18 @@ static serve_conn *new_conn(const serve_listener *listener, int fd, tly_error *e
     static const uint8_t cpu[] = {TLY_DEVICE_CPU};
     static const uint8_t standard[] = {TLY_MEMORY_STANDARD};
     tly_server *server = listener->server;
-    tly_wire_options options = {.size = sizeof options,
-                                .role = TLY_WIRE_SERVER,
-                                .max_message_size = server->options.max_message_size,
-                                .max_streams = server->options.max_streams,
-                                .max_queued_len = server->options.max_queued_len,
-                                .capability_flags = TLY_WIRE_CAP_TRANSCODING,
-                                .layouts = listener->kind == TLY_NET_UNIX ? server->local_list
-                                                                          : server->layout_list,
-                                .devices = cpu,
-                                .memory_classes = standard,
-                                .num_devices = sizeof cpu,
-                                .num_memory_classes = sizeof standard};
+    tly_wire_options options = {
+        .size = sizeof options,
+        .role = TLY_WIRE_SERVER,
+        .max_message_size = server->options.max_message_size,
+        .max_streams = server->options.max_streams,
+        .max_queued_len = server->options.max_queued_len,
+        .capability_flags = TLY_WIRE_CAP_TRANSCODING | TLY_WIRE_CAP_PARALLEL,
+        .layouts = listener->kind == TLY_NET_UNIX ? server->local_list : server->layout_list,
+        .devices = cpu,
+        .memory_classes = standard,
+        .num_devices = sizeof cpu,
+        .num_memory_classes = sizeof standard};
     serve_conn *c = tly_base_calloc(server->context, sizeof *c, _Alignof(serve_conn));
     if (c == NULL) {
         return NULL;

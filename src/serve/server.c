@@ -33,6 +33,13 @@ static void fill_defaults(tly_server_options *o) {
     if (o->transcode_limit == 0) {
         o->transcode_limit = UINT64_C(4) << 30;
     }
+    fill(&o->max_shards, 4);
+    if (o->max_shards > SERVE_MAX_SHARDS) {
+        o->max_shards = SERVE_MAX_SHARDS;
+    }
+    if (o->shard_len == 0) {
+        o->shard_len = 8u << 20;
+    }
     if (o->upload_limit == 0) {
         o->upload_limit = UINT64_C(16) << 30;
     }

@@ -76,6 +76,8 @@ struct serve_chunk {
  * not seen that the first is done. */
 #define SERVE_JOBS 2
 
+#define SERVE_MAX_SHARDS 64 /* of one answer */
+
 #define SERVE_MAX_CHUNK_LEN (UINT64_C(4) << 20) /* bytes of a piece */
 
 typedef struct serve_job {
@@ -114,6 +116,9 @@ struct serve_stream {
     uint32_t part;
     uint64_t part_done;
     uint64_t queued;           /* bytes given to the connection */
+    uint64_t total;            /* bytes that this stream has to send */
+    uint32_t origin;           /* of a shard: the stream of the request; 0: no shard */
+    uint64_t from, until;      /* of a shard: its bytes in the only part */
     tly_catalogue_bytes whole; /* of a variant */
     serve_chunk native;
     uint32_t busy; /* jobs that are out */
@@ -181,6 +186,10 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id);
 void tly_serve_sweep(serve_conn *c);
 void tly_serve_free_streams(serve_conn *c);
 int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
+
+/* shard.c: sends the answer in shards, if the client and the tensor allow it; returns 0 if not. */
+int tly_serve_in_shards(serve_stream *first);
+void tly_serve_begin(serve_stream *s);
 
 /* upload.c */
 void tly_serve_put(serve_conn *c, uint32_t id, const tly_wire_put *put);

@@ -62,6 +62,9 @@ void tly_serve_stream_fail(serve_stream *s, uint32_t code, const char *text) {
     serve_conn *c = s->conn;
     tly_wire_fail_stream(c->wire, s->id, code, text);
     s->closed = 1;
+    for (serve_stream *other = c->streams; other != NULL && s->origin != 0; other = other->next) {
+        other->closed |= other->origin == s->origin; /* all shards go together */
+    }
     atomic_fetch_add(&c->server->failed, 1);
     tly_base_log(c->server->context, TLY_LOG_WARNING, "connection %llu stream %u: %s: %s",
                  (unsigned long long)c->number, s->id, tly_wire_code_name(code), text);
@@ -83,6 +86,9 @@ static void finish(serve_stream *s) {
         return;
     }
     s->closed = 1;
+    if (s->origin != 0 && s->origin != s->id) {
+        return; /* of an answer in shards the first one counts */
+    }
     atomic_fetch_add(&c->server->served, 1);
     if (s->answer->answer.maker != NULL) {
         atomic_fetch_add(&c->server->packed, 1);
@@ -109,9 +115,12 @@ static int is_intact(const serve_stream *s) {
     return s->reader.variant != NULL || store == NULL || tly_store_intact(store);
 }
 
-/* How much of a part there is: a variant may still be in the making. */
-static uint64_t part_len(const serve_stream *s, const tly_catalogue_bytes *part) {
-    return s->reader.variant != NULL ? s->reader.variant->done_len : part->len;
+/* How much of a part is there and wanted, from where we are: a variant may still be in the making,
+ * and a shard is a range of the only part. */
+static uint64_t part_left(const serve_stream *s, const tly_catalogue_bytes *part) {
+    uint64_t end = s->reader.variant != NULL ? s->reader.variant->done_len : part->len;
+    end = end < s->until ? end : s->until;
+    return end > s->part_done ? end - s->part_done : 0;
 }
 
 static void pump_native(serve_stream *s) {
@@ -119,7 +128,7 @@ static void pump_native(serve_stream *s) {
     tly_error error;
     while (s->part < s->num_parts && c->buffered < data_limit(c)) {
         const tly_catalogue_bytes *part = &s->parts[s->part];
-        uint64_t len = part_len(s, part) - s->part_done;
+        uint64_t len = part_left(s, part);
         if (s->part_done == part->len) {
             s->part++;
             s->part_done = 0;
@@ -144,8 +153,7 @@ static void pump_native(serve_stream *s) {
         s->part_done += len;
         s->queued += len;
     }
-    if (s->queued == s->answer->answer.total &&
-        (s->reader.variant != NULL || s->native.refs == 0)) {
+    if (s->queued == s->total && (s->reader.variant != NULL || s->native.refs == 0)) {
         if (!is_intact(s)) {
             tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
                                   "the file of this tensor was cut short while it was being sent");
@@ -333,7 +341,7 @@ static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
     return len < most ? len : most;
 }
 
-static void begin(serve_stream *s) {
+void tly_serve_begin(serve_stream *s) {
     const tly_answer *a = &s->answer->answer;
     const tly_variant *v = s->reader.variant;
     s->parts = a->parts;
@@ -351,6 +359,8 @@ static void begin(serve_stream *s) {
         s->num_units = tly_maker_num_units(a->maker);
         s->units_per_chunk = unit != 0 && unit < len ? len / unit : 1;
     }
+    s->part_done = s->from;
+    s->answered = 1;
 }
 
 /* On a thread of the pool: reading a descriptor may wait for the disk, and a profile's probe packs
@@ -376,9 +386,8 @@ static int send_descriptor(serve_stream *s) {
 }
 
 static void answer_in_frames(serve_stream *s) {
-    if (send_descriptor(s)) {
-        begin(s);
-        s->answered = 1;
+    if (!tly_serve_in_shards(s) && send_descriptor(s)) {
+        tly_serve_begin(s);
     }
 }
 
@@ -446,6 +455,8 @@ static void answer(serve_stream *s) {
                      tly_base_printable(key, sizeof key, request->key, request->key_len),
                      (unsigned long long)a->total, a->reason);
     }
+    s->until = UINT64_MAX;
+    s->total = a->total;
     s->native.stream = s;
     s->native.is_native = 1;
     s->native.len = frame_len(c); /* what a native frame counts for */

@@ -344,6 +344,16 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
     return v;
 }
 
+void tly_variant_join(tly_variant *variant, variant_reader *reader) {
+    tly_variant *v = variant;
+    reader->variant = v;
+    reader->next = NULL;
+    reader->previous = v->last;
+    *(v->last != NULL ? &v->last->next : &v->first) = reader;
+    v->last = reader;
+    v->num_readers++;
+}
+
 int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *reader) {
     tly_variants *all = &server->variants;
     const tly_answer *a = &answer->answer;
@@ -365,12 +375,7 @@ int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *r
         list_newest(all, v);
         atomic_fetch_add(&server->shared, 1);
     }
-    reader->variant = v;
-    reader->next = NULL;
-    reader->previous = v->last;
-    *(v->last != NULL ? &v->last->next : &v->first) = reader;
-    v->last = reader;
-    v->num_readers++;
+    tly_variant_join(v, reader);
     return 1;
 }
 

@@ -76,6 +76,9 @@ typedef struct tly_variants {
  * 0 if it does not fit beside those in use: then the stream packs for itself. */
 int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *reader);
 
+/* One more reader of a variant that somebody reads. */
+void tly_variant_join(tly_variant *variant, variant_reader *reader);
+
 /* Ends the reading. A variant that is still being made and that nobody reads is given up. */
 void tly_variant_close(variant_reader *reader);
 
