@@ -98,7 +98,8 @@ typedef struct tly_fetch_request {
     const tly_fetch_layout *layouts; /* most preferred first; may be NULL */
     uint32_t num_layouts;
     uint32_t min_alignment; /* bytes, power of two; 0: 64 */
-    uint32_t request_flags; /* TLY_WIRE_ALLOW_TRANSCODE */
+    uint32_t request_flags; /* TLY_WIRE_ALLOW_TRANSCODE; TLY_WIRE_PARALLEL_OK: the tensor may come
+                               in shards, and is put together */
     uint32_t reserved;
     tly_fetch_destination_fn destination; /* NULL: fresh anonymous memory, owned by the result */
     void *destination_user;

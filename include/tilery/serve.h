@@ -70,8 +70,8 @@ typedef struct tly_server_options {
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
     uint32_t
-        max_shards;     /* of one answer, where the client allows shards: 4; 1: never, at most 64 */
-    uint32_t reserved;  /* 0 */
+        max_shards;     /* of one answer, where the client allows shards: 4; 1: never; 64 at most */
+    uint32_t reserved2; /* 0 */
     uint64_t shard_len; /* least bytes of a shard: 8 MiB */
     uint64_t upload_limit; /* largest tensor that is accepted from a client, bytes: 16 GiB */
 } tly_server_options;

@@ -87,6 +87,9 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     request.layouts = job->layouts.entries;
     request.num_layouts = job->layouts.num;
     request.request_flags = job->layouts.num != 0 ? TLY_WIRE_ALLOW_TRANSCODE : 0;
+    if (tly_cli_given(job->cli, TLY_CLI_GET_SHARDS)) {
+        request.request_flags |= TLY_WIRE_PARALLEL_OK;
+    }
     request.progress = show_progress;
     request.progress_user = job;
     tly_progress_init(&job->progress, "get", 0);

@@ -179,6 +179,7 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
+    options.max_shards = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_SHARDS, 0);
     options.upload_limit = tly_cli_number(cli, TLY_CLI_SERVE_UPLOAD_LIMIT, 0);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
     options.flags = tly_cli_given(cli, TLY_CLI_SERVE_OPEN) ? TLY_SERVER_OPEN : 0;
