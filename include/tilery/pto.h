@@ -136,6 +136,41 @@ TLY_API int tly_pto_execute_word(tly_pto_machine *machine, uint64_t word, uint32
  * (arch/memory-model/fault-precision). */
 TLY_API void tly_pto_interrupt(tly_pto_machine *machine, uint32_t id, uint32_t cause);
 
+/* Tiles by the host: transitions of a local tile (0 .. 63; 16 for each of the hands T, U, M, N)
+ * with the checks of a bundle. A refusal has the fault and the rule that a bundle would get, but no
+ * trap is taken; `out_refusal` (nullable, its size set) gets them, and the machine is as it was. */
+typedef struct tly_pto_tile_shape {
+    size_t size;             /* sizeof(tly_pto_tile_shape) */
+    uint32_t capacity_bytes; /* for each processing element: a multiple of 128 up to 65536 */
+    uint32_t pe_mask;        /* elements that take part, 1 .. 15; 8 is element 0 */
+    uint32_t is_predicate;   /* 1: bits; data_type and layout are not looked at */
+    uint32_t data_type;      /* code of an element type: 0 FP64, 1 FP32 ... 28 U4X2 */
+    uint32_t layout;         /* as "tile[].layout" names them; 0: by rows */
+    uint32_t rows;           /* rows, columns: not looked at for layouts of the matrix unit */
+    uint32_t columns;
+    uint32_t valid_rows;
+    uint32_t valid_columns;
+} tly_pto_tile_shape;
+
+/* Gives a tile a descriptor; nothing is defined then. A numeric tile gets all rows that its
+ * capacity has room for, which are `rows` at least; its columns are a power of two. A tile that is
+ * allocated gives its share of the core's capacity back first. Returns 1, or 0 for a refusal:
+ * TileAllocation for shapes and capacities, TileLegality for masks, types and layouts
+ * (asl/tile/model/state/allocation). */
+TLY_API int tly_pto_tile_allocate(tly_pto_machine *machine, uint32_t tile,
+                                  const tly_pto_tile_shape *shape, tly_pto_refusal *out_refusal);
+
+/* Gives a tile back: its descriptor and its elements are those of a tile that never was. Returns 1;
+ * 0 if there is no such tile. */
+TLY_API int tly_pto_tile_release(tly_pto_machine *machine, uint32_t tile,
+                                 tly_pto_refusal *out_refusal);
+
+/* Makes one tile what another one is: descriptor, mask, elements and which of them are defined.
+ * Returns 1, or 0 for a refusal: TileLegality if the source is not allocated, TileAllocation if the
+ * core's capacity does not allow it. */
+TLY_API int tly_pto_tile_copy(tly_pto_machine *machine, uint32_t destination, uint32_t source,
+                              tly_pto_refusal *out_refusal);
+
 /* Everything of a machine at one moment: state, memory, tiles. A snapshot belongs to machines with
  * as much memory and as many queues as the one it was taken of. Single-owner. */
 typedef struct tly_pto_snapshot tly_pto_snapshot;
