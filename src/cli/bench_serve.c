@@ -307,6 +307,8 @@ static const tly_bench_case cases[] = {
      tly_bench_serve_tls},
     {"serve.handover.1GiB", "ms", TLY_BENCH_BETTER_LOWER,
      "local hand-over of a packed tensor against one of 1 MiB", tly_bench_serve_handover},
+    {"serve.clients.2000", "requests/s", TLY_BENCH_BETTER_HIGHER,
+     "2000 clients at once that fetch 64 KiB each, against nginx", tly_bench_serve_clients},
     {"serve.cached.first_byte", "us", TLY_BENCH_BETTER_LOWER,
      "first byte of a variant that is packed already against a PING", tly_bench_serve_first_byte},
 };

@@ -46,6 +46,7 @@ tly_status tly_serve_skip_missing(tly_bench *bench, const tly_bench_case *self, 
 tly_status tly_bench_serve_tcp(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_tls(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_handover(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_serve_clients(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_serve_first_byte(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error);
 

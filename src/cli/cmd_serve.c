@@ -2,6 +2,7 @@
 /* tilery serve: hands out the tensors of containers until it is told to stop. */
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <tilery/serve.h>
 
@@ -152,12 +153,23 @@ static tly_status check_all(tly_cli *cli, tly_server *server, tly_error *error) 
     return status;
 }
 
+/* Each connection is an open file; the system lets us have more than it gives at first. */
+static void allow_files(uint64_t max_connections) {
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)(max_connections + max_connections / 4 + 256);
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *server,
                       tly_error *error) {
     tly_status status = listen_all(cli, server, error);
     if (status != TLY_OK) {
         return status;
     }
+    allow_files(tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 64));
     server_to_stop = server;
     handle_signals(on_signal);
     announce(cli, catalogue, server);

@@ -199,6 +199,9 @@ tly_net_result tly_net_send(tly_net_channel *channel, tly_wire *wire, uint64_t *
         iov[used].iov_len = spans[used].len;
         used++;
     }
+    if (channel->more_follows && used == num) {
+        flags |= MSG_MORE; /* so that it does not take a packet of its own */
+    }
     message.msg_iov = iov;
     message.msg_iovlen = used;
     attachment = tly_wire_attachment(wire);

@@ -32,6 +32,7 @@ typedef struct tly_net_channel {
     /* Are these bytes of the output also in a file, so that the kernel can send them from there?
      * NULL: never. */
     int (*in_file)(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);
+    int more_follows; /* the end of the output is about to be followed by more */
     uint32_t num_fds; /* that have come and were not taken */
     int fds[TLY_NET_MAX_FDS];
     int is_empty;                     /* the last read brought less than it might have */

@@ -13,7 +13,8 @@
 
 /* The first frame is short, so that the peer has it while the next is on its way. */
 #define FIRST_FRAME    (UINT64_C(4) << 10)
-#define LEAST_HANDOVER (UINT64_C(64) << 10) /* less is sent sooner than a file is mapped */
+#define LEAST_SPLIT    (UINT64_C(256) << 10) /* smaller tensors leave at once anyway */
+#define LEAST_HANDOVER (UINT64_C(64) << 10)  /* less is sent sooner than a file is mapped */
 
 /* ---- streams ---- */
 
@@ -137,7 +138,7 @@ static void pump_native(serve_stream *s) {
         if (len > s->native.len) {
             len = s->native.len;
         }
-        if (s->queued == 0 && len > FIRST_FRAME) {
+        if (s->queued == 0 && len > FIRST_FRAME && s->total > LEAST_SPLIT) {
             len = FIRST_FRAME;
         }
         if (len == 0) {
@@ -152,6 +153,9 @@ static void pump_native(serve_stream *s) {
         c->buffered += s->native.len;
         s->part_done += len;
         s->queued += len;
+    }
+    if (s->queued == s->total) {
+        c->channel.more_follows = s->reader.variant == NULL && s->native.refs != 0;
     }
     if (s->queued == s->total && (s->reader.variant != NULL || s->native.refs == 0)) {
         if (!is_intact(s)) {
