@@ -19,6 +19,8 @@ PLACE = re.compile(r"\{\d(?::(\w+))?\}")
 WORDS = {None: "n", "s": "n", "x": "address", "dtype": "type", "layout": "layout",
          "mask": "elements", "op": "operation", "form": "instruction", "reg": "register"}
 
+NOWHERE = "(behind another one that every bundle breaks)"
+
 INTRO = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 <!-- Made by tools/generate.py from src/pto/rules_*.def and tests/pto/rules/: do not edit. -->
 # Faults and their reasons
@@ -81,6 +83,6 @@ def documents(root):
         out.append(f"\n## {title}\n\n| rule | fault | what is wrong | for example |\n|---|---|---|---|\n")
         for name, sentence in rules:
             faults = sorted({fault for fault, _ in cases.get(name, [])})
-            out.append(f"| `{name}` | {', '.join(faults)} | {sentence_text(sentence)} | "
+            out.append(f"| `{name}` | {', '.join(faults) or NOWHERE} | {sentence_text(sentence)} | "
                        f"{example_text(cases.get(name, []))} |\n")
     return {"docs/isa/faults.md": "".join(out)}
