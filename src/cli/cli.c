@@ -199,8 +199,8 @@ static int run_command(const tly_cli_command *command, int argc, char **argv) {
     return finish(command->name, code);
 }
 
-/* Output that is not for eyes goes out in large pieces: when one cannot be written it is, as a rule,
- * the last one, and the reason is still known at the end. */
+/* Output that is not for eyes goes out in large pieces: when one cannot be written it is, as a
+ * rule, the last one, and the reason is still known at the end. */
 static void widen_output(void) {
     enum { LEN = 1 << 16 };
     char *buffer = !isatty(STDOUT_FILENO) ? malloc(LEN) : NULL;
