@@ -10,6 +10,9 @@
  *     .word WORD BITS             an instruction as a number
  *     .body                       the host enters the body of the active block
  *     .corrupt ADDRESS            the host marks a general queue as corrupt
+ *     .allocate TILE BYTES MASK PREDICATE TYPE LAYOUT ROWS COLUMNS VALID_ROWS VALID_COLUMNS
+ *     .copy TO FROM               the host makes, or copies, a tile (tilery/pto.h)
+ *     .allocate_by_shape_of SIZE  the same with a shape of another version
  *     anything else               an instruction, executed at TPC
  */
 #include "check.h"
@@ -20,6 +23,7 @@
 
 #include <tilery/asm.h>
 #include <tilery/context.h>
+#include <tilery/pto.h>
 
 #include "pto/block/queue.h"
 #include "pto/create.h"
@@ -58,7 +62,8 @@ static const uint16_t cube_rules[] = {
 
 #define AREA(name)                                                                                 \
     { #name, sizeof(name##_rules) / sizeof(name##_rules[0]), name##_rules }
-static const area areas[] = {AREA(scalar), AREA(block), AREA(tile), AREA(tlsu), AREA(cube)};
+static const area areas[] = {AREA(scalar), AREA(block), AREA(tile),
+                             AREA(tlsu),   AREA(cube),  {"host", 0, NULL}};
 
 typedef struct player {
     tly_context *context;
@@ -72,6 +77,7 @@ typedef struct player {
     char rule[64];
     char fault[64];
     bool refused;
+    tly_pto_refusal why; /* while `refused` */
     uint32_t num_cases[TLY_PTO_NUM_RULES];
 } player;
 
@@ -80,12 +86,6 @@ typedef struct player {
         print_error("%s:%u: ", (p)->file, (p)->line);                                              \
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
-
-static const char *fault_name(const player *p) {
-    tly_pto_place place;
-    assert_true(tly_pto_place_find(p->m, "last_fault", strlen("last_fault"), &place));
-    return tly_pto_field_value_name(place.field, p->m->core.last_fault);
-}
 
 /* What a trap writes, and what every attempt changes. */
 static bool belongs_to_trap(const tly_pto_place *place) {
@@ -152,8 +152,18 @@ static void check_unchanged(player *p) {
     }
 }
 
+static uint32_t rule_number(const player *p, const char *name) {
+    for (uint32_t i = 1; i < TLY_PTO_NUM_RULES; i++) {
+        if (strcmp(tly_pto_rule_name(i), name) == 0) {
+            return i;
+        }
+    }
+    FAIL(p, "there is no rule %s", name);
+    return 0;
+}
+
 static void finish_case(player *p) {
-    char text[256];
+    const tly_pto_refusal *why = &p->why;
     if (!p->in_case) {
         return;
     }
@@ -161,19 +171,17 @@ static void finish_case(player *p) {
     if (!p->refused) {
         FAIL(p, "the case before this line broke no rule, wanted %s", p->rule);
     }
-    const char *rule = tly_pto_rule_name(p->m->reason.rule);
-    tly_pto_reason_text(&p->m->reason, text, sizeof(text));
-    if (strcmp(rule, p->rule) != 0 || strcmp(fault_name(p), p->fault) != 0) {
-        FAIL(p, "the case before this line broke %s (%s: %s), wanted %s (%s)", rule, fault_name(p),
-             text, p->rule, p->fault);
+    if (strcmp(why->rule, p->rule) != 0 || strcmp(why->name, p->fault) != 0) {
+        FAIL(p, "the case before this line broke %s (%s: %s), wanted %s (%s)", why->rule, why->name,
+             why->text, p->rule, p->fault);
     }
-    if (text[0] == '\0' || strchr(text, '{') != NULL) {
-        FAIL(p, "the sentence of %s has a place without a value: %s", rule, text);
+    if (why->text[0] == '\0' || strchr(why->text, '{') != NULL) {
+        FAIL(p, "the sentence of %s has a place without a value: %s", why->rule, why->text);
     }
     if (!p->partial) {
         check_unchanged(p);
     }
-    p->num_cases[p->m->reason.rule]++;
+    p->num_cases[rule_number(p, why->rule)]++;
 }
 
 static void begin_case(player *p, const char *words) {
@@ -213,12 +221,34 @@ static void keep(player *p) {
 
 static void execute(player *p, uint64_t word, uint32_t bits) {
     if (p->refused) {
-        FAIL(p, "the instruction before this one was refused already (%s)",
-             tly_pto_rule_name(p->m->reason.rule));
+        FAIL(p, "the instruction before this one was refused already (%s)", p->why.rule);
     }
     keep(p);
     /* a service request is executed, and traps */
     p->refused = !tly_pto_execute(p->m, word, bits) || p->m->core.last_fault != TLY_PTO_FAULT_NONE;
+    tly_pto_refusal_get(p->m, &p->why);
+}
+
+/* What a host asks of tiles is refused without a trap. */
+static bool play_host(player *p, const char *line) {
+    tly_pto_tile_shape shape = {.size = sizeof(shape)};
+    uint32_t tile = 0;
+    uint32_t source = 0;
+    if (sscanf(line, ".allocate %u %u %x %u %u %u %u %u %u %u", &tile, &shape.capacity_bytes,
+               &shape.pe_mask, &shape.is_predicate, &shape.data_type, &shape.layout, &shape.rows,
+               &shape.columns, &shape.valid_rows, &shape.valid_columns) == 10) {
+        keep(p);
+        p->refused = tly_pto_tile_allocate(p->m, tile, &shape, &p->why) == 0;
+    } else if (sscanf(line, ".copy %u %u", &tile, &source) == 2) {
+        keep(p);
+        p->refused = tly_pto_tile_copy(p->m, tile, source, &p->why) == 0;
+    } else if (sscanf(line, ".allocate_by_shape_of %zu", &shape.size) == 1) {
+        keep(p);
+        p->refused = tly_pto_tile_allocate(p->m, 0, &shape, &p->why) == 0;
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static void set_field(player *p, const char *line) {
@@ -252,6 +282,9 @@ static void set_memory(player *p, const char *line) {
 static void play_directive(player *p, const char *line) {
     unsigned long long a = 0;
     unsigned b = 0;
+    if (play_host(p, line)) {
+        return;
+    }
     if (strncmp(line, ".set ", 5) == 0) {
         set_field(p, line);
     } else if (strncmp(line, ".mem ", 5) == 0) {
@@ -261,6 +294,7 @@ static void play_directive(player *p, const char *line) {
     } else if (strcmp(line, ".body") == 0) {
         keep(p);
         p->refused = !tly_pto_enter_body(p->m);
+        tly_pto_refusal_get(p->m, &p->why);
     } else if (sscanf(line, ".corrupt %lli", (long long *)&a) == 1) {
         tly_pto_set_queue_corrupt(p->m, a, true);
     } else if (sscanf(line, ".release 0.58.%u", &b) == 1) {
@@ -375,6 +409,7 @@ static void each_rule_is_broken_by_a_case(void **state) {
     (void)state;
     static player p;
     tly_error err = {0};
+    p.why.size = sizeof(p.why);
     const tly_pto_config config = {.memory_bytes = MEMORY_LEN,
                                    .app_limit = APP_LEN,
                                    .num_queues = 4,
