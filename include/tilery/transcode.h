@@ -86,14 +86,15 @@ typedef struct tly_transcode tly_transcode;
 
 /* Plans the copy of `src` into the layout of `layout`, of which only the fields of the layout count
  * (layout; strides, levels, morton_bits, hilbert_order, mode_order, paged without num_pages). Every
- * layout that can hold the tensor is possible, but for composites and private ones. Sparse layouts
- * hold the elements whose bits are not all zero; from one sparse layout into another all stored
- * ones stay. Stored elements come out sorted. Composites are put together. Quantization stays, with
- * the same parameters; shard, statistics and type sections stay too. `src` and what it points to
- * must stay unchanged while the plan lives. The caller frees the plan. Errors: INVALID_ARGUMENT,
- * MALFORMED (contents of the source), UNSUPPORTED (private layouts; quantization that the layout
- * cannot carry; a group), LIMIT, OVERFLOW, OUT_OF_MEMORY, and those of tly_descriptor_encode for a
- * layout that cannot hold the tensor. */
+ * layout that can hold the tensor is possible, panels too (private_id, private_data;
+ * tilery/panel.h), but no composites and no other private ones. Sparse layouts hold the elements
+ * whose bits are not all zero; from one sparse layout into another all stored ones stay. Stored
+ * elements come out sorted. Composites are put together. Quantization stays, with the same
+ * parameters; shard, statistics and type sections stay too. `src` and what it points to must stay
+ * unchanged while the plan lives. The caller frees the plan. Errors: INVALID_ARGUMENT, MALFORMED
+ * (contents of the source), UNSUPPORTED (private layouts; quantization that the layout cannot
+ * carry; a group), LIMIT, OVERFLOW, OUT_OF_MEMORY, and those of tly_descriptor_encode for a layout
+ * that cannot hold the tensor. */
 TLY_API tly_status tly_transcode_new(const tly_context *context, const tly_tensor *src,
                                      const tly_descriptor *layout,
                                      const tly_transcode_options *options,

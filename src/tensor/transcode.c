@@ -289,6 +289,9 @@ static void merge_fields(tly_descriptor *out, const tly_descriptor *src,
     out->hilbert_order = layout->hilbert_order;
     out->mode_order = layout->mode_order;
     out->paged = layout->paged;
+    out->private_id = layout->private_id;
+    out->private_data = layout->private_data;
+    out->private_len = layout->private_len;
     out->num_levels = layout->num_levels;
     memcpy(out->levels, layout->levels, sizeof out->levels);
     out->composite = (tly_composite){0, 0, 0, 0};
@@ -304,6 +307,10 @@ static tly_status plan_params(tly_transcode *t, tly_descriptor *d, tly_quantizat
     d->num_buffers = (uint8_t)base;
     if (src->quantization == NULL) {
         return TLY_OK;
+    }
+    if (src_base == 0 || base == 0) { /* panels have no quantization (docs/spec/panel-profile.md) */
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "panel-quantization",
+                             "quantized tensors cannot be brought into panels or out of them");
     }
     *q = *src->quantization;
     d->quantization = q;
@@ -329,7 +336,7 @@ static tly_status plan_params(tly_transcode *t, tly_descriptor *d, tly_quantizat
 }
 
 static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
-                           const tly_transcode_options *options, tly_error *error) {
+                           const tly_transcode_options *options, tly_nest *nest, tly_error *error) {
     const tly_tensor_layout *row = tly_tensor_layout_find(layout->layout);
     tly_buffer_info info[TLY_MAX_BUFFERS + 1];
     tly_quantization q;
@@ -337,7 +344,8 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
     tly_statistics statistics;
     tly_descriptor d;
     uint32_t base;
-    if (row == NULL || row->kind == TLY_KIND_PRIVATE || row->kind == TLY_KIND_VIRTUAL) {
+    if (row == NULL || row->kind == TLY_KIND_VIRTUAL ||
+        (row->kind == TLY_KIND_PRIVATE && !tly_tensor_is_panel(layout))) {
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "private-layout",
                              "no tensor can be brought into layout 0x%02X (%s)", layout->layout,
                              row != NULL ? row->name : "unknown");
@@ -349,33 +357,40 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
         info[i].alignment = 64;
     }
     d.buffers = info;
-    base = tly_tensor_layout_buffers(&d);
+    base = row->kind == TLY_KIND_PRIVATE ? 1 : tly_tensor_layout_buffers(&d);
     TRY(plan_params(t, &d, &q, info, base, error));
     if (is_sparse(d.layout)) {
         TRY(plan_sparse(t, &d, info, &statistics, error));
     } else if (d.layout == TLY_LAYOUT_BLOCK_PAGED) {
         TRY(plan_paged(t, &d, &paged, info, options != NULL ? options->seq_tokens : NULL, error));
+    } else if (row->kind == TLY_KIND_PRIVATE) {
+        TRY(tly_tensor_nest(&d, nest, &info[0].byte_size, &info[0].alignment, error));
     } else {
         TRY(plan_dense(&d, info, error));
     }
     TRY(tly_own_descriptor_init(&t->own, t->context, &d, error));
-    if (t->from.kind == TLY_VIEW_NEST && row->kind == TLY_KIND_DENSE &&
-        d.layout != TLY_LAYOUT_HILBERT &&
+    if (t->from.kind == TLY_VIEW_NEST && d.layout != TLY_LAYOUT_HILBERT &&
+        (row->kind == TLY_KIND_DENSE || row->kind == TLY_KIND_PRIVATE) &&
         (t->from.bits < 8 || (t->from.bits & (t->from.bits - 1)) == 0)) {
-        tly_status status = TLY_OK;
-        tly_nest *nest = tly_tensor_take(&t->budget, sizeof *nest, &status, error);
-        if (nest == NULL) {
-            return status;
-        }
-        status = tly_descriptor_nest(&t->own.d, nest, error);
-        if (status == TLY_OK) {
-            status = tly_pack_plan_new(t->context, nest, t->from.nest, t->from.bits, NULL, &t->plan,
-                                       error);
-        }
-        tly_tensor_give(&t->budget, nest, sizeof *nest);
-        return status;
+        uint64_t len;
+        uint32_t alignment;
+        TRY(tly_tensor_nest(&t->own.d, nest, &len, &alignment, error));
+        return tly_pack_plan_new(t->context, nest, t->from.nest, t->from.bits, NULL, &t->plan,
+                                 error);
     }
     return TLY_OK;
+}
+
+static tly_status plan(tly_transcode *t, const tly_descriptor *layout,
+                       const tly_transcode_options *options, tly_error *error) {
+    tly_nest *nest = tly_base_alloc(t->context, sizeof *nest, 64);
+    tly_status status;
+    if (nest == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a nest");
+    }
+    status = plan_all(t, layout, options, nest, error);
+    tly_base_free(t->context, nest, sizeof *nest, 64);
+    return status;
 }
 
 tly_status tly_transcode_new(const tly_context *context, const tly_tensor *src,
@@ -405,7 +420,7 @@ tly_status tly_transcode_new(const tly_context *context, const tly_tensor *src,
     if (status == TLY_OK) {
         status = tly_tensor_compose_check(&t->from, error);
         if (status == TLY_OK) {
-            status = plan_all(t, layout, options, error);
+            status = plan(t, layout, options, error);
         }
         if (status != TLY_OK) {
             tly_transcode_free(t);

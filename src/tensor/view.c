@@ -2,6 +2,8 @@
 /* Making a view of a tensor: maps over its index buffers, checked, and tables. */
 #include "tensor/view.h"
 
+#include <tilery/panel.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -187,6 +189,29 @@ static tly_status init_paged(tly_view *v, tly_error *error) {
 /* ---- dense ------------------------------------------------------------------------------------
  */
 
+int tly_tensor_is_panel(const tly_descriptor *d) {
+    return d->layout == TLY_PANEL_LAYOUT_TAG && d->private_id == TLY_PANEL_LAYOUT_ID;
+}
+
+tly_status tly_tensor_nest(const tly_descriptor *d, tly_nest *out_nest, uint64_t *out_len,
+                           uint32_t *out_alignment, tly_error *error) {
+    tly_panel_profile profile;
+    *out_len = 0;
+    *out_alignment = 64;
+    if (!tly_tensor_is_panel(d)) {
+        return tly_descriptor_nest(d, out_nest, error);
+    }
+    profile.size = sizeof profile;
+    TRY(tly_panel_decode(d->private_data, d->private_len, &profile, error));
+    if (profile.dtype != d->dtype) {
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "panel-dtype",
+                             "the panel has elements of type 0x%02X, the tensor 0x%02X",
+                             profile.dtype, d->dtype);
+    }
+    *out_alignment = profile.alignment > 64 ? profile.alignment : 64;
+    return tly_panel_bind(&profile, d->rank, d->shape, out_nest, out_len, error);
+}
+
 /* What an index adds, by the loops of its axis. */
 static int64_t axis_offset(const tly_nest *nest, uint32_t axis, uint64_t index) {
     int64_t offset = 0;
@@ -250,10 +275,15 @@ static int is_empty(const tly_descriptor *d) {
 }
 
 static tly_status init_nest(tly_view *v, tly_error *error) {
-    uint64_t before = (sizeof(tly_nest) + 7) / 8;
+    uint64_t before = (sizeof(tly_nest) + 7) / 8, len;
+    uint32_t alignment;
     v->kind = TLY_VIEW_NEST;
     v->nest = (tly_nest *)(void *)v->memory;
-    TRY(tly_descriptor_nest(v->d, v->nest, error));
+    TRY(tly_tensor_nest(v->d, v->nest, &len, &alignment, error));
+    if (v->d->byte_offset > v->d->buffers[0].byte_size ||
+        len > v->d->buffers[0].byte_size - v->d->byte_offset) {
+        return wrong_size(v, 0, "B-SIZE", "enough for the panel", error);
+    }
     fill_tables(v, v->memory + before, v->memory_len / 8 - before - 2 * (uint64_t)v->rank);
     return TLY_OK;
 }
@@ -281,7 +311,8 @@ static uint64_t block_len(const tly_view *v, const tly_tensor_budget *budget) {
         len = (sizeof(tly_nest) + 7) / 8 * 8 + 16 * (uint64_t)d->rank;
         room = (d->buffers[0].byte_size + 16384) / 8;
         room = room < budget->left / 32 ? room : budget->left / 32;
-        if (d->layout == TLY_LAYOUT_TILED || d->layout == TLY_LAYOUT_MORTON) {
+        if (d->layout == TLY_LAYOUT_TILED || d->layout == TLY_LAYOUT_MORTON ||
+            tly_tensor_is_panel(d)) {
             for (uint32_t k = 0; k < d->rank && !is_empty(d); k++) {
                 words += d->shape[k] < room ? d->shape[k] : room;
             }
@@ -346,7 +377,7 @@ tly_status tly_tensor_view_init(tly_view *view, tly_tensor_budget *budget, const
     view->rank = d->rank;
     view->bits = tly_descriptor_element_bits(d);
     view->base_bit = (int64_t)(d->byte_offset * 8);
-    if (layout == NULL || layout->kind == TLY_KIND_PRIVATE) {
+    if (layout == NULL || (layout->kind == TLY_KIND_PRIVATE && !tly_tensor_is_panel(d))) {
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "private-layout",
                              "layout 0x%02X is private: its elements cannot be found", d->layout);
     }

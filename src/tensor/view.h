@@ -77,6 +77,14 @@ tly_status tly_tensor_view_init(tly_view *view, tly_tensor_budget *budget, const
                                 tly_error *error);
 void tly_tensor_view_cleanup(tly_view *view, tly_tensor_budget *budget);
 
+/* The nest of a dense layout, of a panel too (a private layout that names this library's identifier
+ * and has a profile as its data). `out_len` receives the bytes that it needs behind byte_offset in
+ * the case of a panel, else 0. Errors: UNSUPPORTED (other private layouts), those of
+ * tly_descriptor_nest and tly_panel_bind. */
+tly_status tly_tensor_nest(const tly_descriptor *d, tly_nest *out_nest, uint64_t *out_len,
+                           uint32_t *out_alignment, tly_error *error);
+int tly_tensor_is_panel(const tly_descriptor *d);
+
 /* Does every index have a place (dense, Hilbert, paged with known tokens)? */
 int tly_tensor_view_is_full(const tly_view *view);
 

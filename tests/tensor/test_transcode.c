@@ -3,6 +3,7 @@
 #include "vectors.h"
 
 #include <tilery/convert.h>
+#include <tilery/panel.h>
 #include <tilery/transcode.h>
 
 #define FOLDER     "tests/vectors/hurray/"
@@ -101,9 +102,10 @@ typedef struct wish {
     tly_block_paged paged;
     uint64_t tokens[4];
     const uint64_t *seq_tokens;
+    uint8_t profile[TLY_PANEL_MAX_LEN];
 } wish;
 
-enum { NUM_WISHES = 13 };
+enum { NUM_WISHES = 14 };
 
 static uint32_t log2_up(uint64_t v) {
     uint32_t b = 0;
@@ -189,6 +191,21 @@ static int make_wish(wish *w, uint32_t n, const tly_descriptor *d) {
         }
         w->layout.mode_order = w->order;
         return rank >= 3;
+    case 12: { /* a panel */
+        tly_panel_profile profile = {.size = sizeof profile};
+        size_t len = 0;
+        tly_error error;
+        if (rank != 2 || d->quantization != NULL ||
+            tly_panel_by_name("cube_n8", d->dtype, 0, &profile, &error) != TLY_OK) {
+            return 0;
+        }
+        CHECK_OK(tly_panel_encode(&profile, w->profile, sizeof w->profile, &len, &error), &error);
+        w->layout.layout = TLY_PANEL_LAYOUT_TAG;
+        w->layout.private_id = TLY_PANEL_LAYOUT_ID;
+        w->layout.private_data = w->profile;
+        w->layout.private_len = (uint32_t)len;
+        return 1;
+    }
     default:
         w->layout.layout = TLY_LAYOUT_BLOCK_PAGED;
         w->paged =
