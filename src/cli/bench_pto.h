@@ -8,5 +8,12 @@
 tly_status tly_bench_run_tile_bundle(tly_bench *bench, const tly_bench_case *self,
                                      tly_error *error);
 tly_status tly_bench_run_tile_tadd(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_tile_tload(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_tile_tstore(tly_bench *bench, const tly_bench_case *self,
+                                     tly_error *error);
+tly_status tly_bench_run_tile_tload_nd2n8(tly_bench *bench, const tly_bench_case *self,
+                                          tly_error *error);
+tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *self,
+                                      tly_error *error);
 
 #endif

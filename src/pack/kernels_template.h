@@ -5,6 +5,7 @@
  *   LANES                      16-byte lanes in it
  *   v_load(p), v_store(p, v), v_stream(p, v)          any alignment; v_stream wants a full one
  *   v_load_lanes(p, stride)    lane i from p + i * stride, 16 bytes each
+ *   v_store_lanes(p, stride, v)                       lane i to p + i * stride
  *   v_lo8|16|32|64(a, b), v_hi8|16|32|64(a, b)        in each lane, interleaves the lower or the
  *                              upper halves of a and b, elements of so many bits
  *   v_spread2(v)               64-bit parts so that lane i holds parts i and LANES + i
@@ -353,13 +354,13 @@ FLAT void transpose_lanes(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64
     }
 }
 
-/* One lane: `columns` is 16/width, or half of it (the source then gives 8 bytes a row). */
-FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
-                         size_t width, int columns, int stream) {
+/* One lane: 16/width columns. */
+FLAT void transpose_lane(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                         size_t width, int stream) {
     const int n = (int)(16 / width);
     half v[16], t[16];
     for (int i = 0; i < n; i++) {
-        v[i] = columns == n ? h_load(src + i * q_src) : h_load8(src + i * q_src);
+        v[i] = h_load(src + i * q_src);
     }
     for (int round = 1; round < n; round *= 2) {
         for (int i = 0; i < n / 2; i++) {
@@ -370,7 +371,30 @@ FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_
             v[i] = t[i];
         }
     }
-    for (int i = 0; i < columns; i++) {
+    for (int i = 0; i < n; i++) {
+        h_put(dst + i * p_dst, v[i], stream);
+    }
+}
+
+/* One lane with half as many columns: the source gives 8 bytes a row, so the first round joins two
+ * rows into one vector, and the rest goes on with half as many. */
+FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                         size_t width, int stream) {
+    const int n = (int)(16 / width), m = n / 2;
+    half v[8], t[8];
+    for (int i = 0; i < m; i++) {
+        v[i] = h_lo(h_load8(src + i * q_src), h_load8(src + (i + m) * q_src), width);
+    }
+    for (int round = 1; round < m; round *= 2) {
+        for (int i = 0; i < m / 2; i++) {
+            t[2 * i] = h_lo(v[i], v[i + m / 2], width);
+            t[2 * i + 1] = h_hi(v[i], v[i + m / 2], width);
+        }
+        for (int i = 0; i < m; i++) {
+            v[i] = t[i];
+        }
+    }
+    for (int i = 0; i < m; i++) {
         h_put(dst + i * p_dst, v[i], stream);
     }
 }
@@ -425,11 +449,11 @@ FLAT void transpose_stream(const pack_job *job, size_t width, int lanes) {
             if (lanes) {
                 transpose_lanes(dst + p * VEC_LEN, src + p * width, VEC_LEN, job->q_src, width, 1);
             } else {
-                transpose_half(dst + p * 16, src + p * width, 16, job->q_src, width, (int)side, 1);
+                transpose_lane(dst + p * 16, src + p * width, 16, job->q_src, width, 1);
             }
         }
         if (!lanes && side >= 2 && p + side / 2 <= job->np) {
-            transpose_half(dst + p * 16, src + p * width, 16, job->q_src, width, (int)side / 2, 1);
+            transpose_half(dst + p * 16, src + p * width, 16, job->q_src, width, 1);
         }
     }
 }
@@ -470,12 +494,12 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
                 }
             } else if (rows_here == side) {
                 for (; p + side <= job->np; p += side) {
-                    transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
-                                   job->q_src, width, (int)side, 0);
+                    transpose_lane(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                   job->q_src, width, 0);
                 }
                 if (side >= 2 && p + side / 2 <= job->np) {
                     transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
-                                   job->q_src, width, (int)side / 2, 0);
+                                   job->q_src, width, 0);
                     p += side / 2;
                 }
             }
@@ -486,6 +510,41 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
     }
 }
 
+/* Tiles of 16/width rows whose columns, 8 or 16 bytes, lie side by side in the source: as many as
+ * fill a vector together. */
+FLAT void transpose_beside(uint8_t *dst, const uint8_t *src, const pack_job *job, size_t width,
+                           int columns) {
+    const int n = (int)(16 / width);
+    vec v[16], t[16];
+    for (int i = 0; i < n; i++) {
+        v[i] = v_load(src + i * job->q_src);
+    }
+    for (int round = 1; round < n; round *= 2) {
+        for (int i = 0; i < n / 2; i++) {
+            t[2 * i] = v_lo(v[i], v[i + n / 2], width);
+            t[2 * i + 1] = v_hi(v[i], v[i + n / 2], width);
+        }
+        for (int i = 0; i < n; i++) {
+            v[i] = t[i];
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        v_store_lanes(dst + i / columns * job->r_dst + i % columns * job->p_dst,
+                      n / columns * job->r_dst, v[i]);
+    }
+}
+
+/* All such tiles of a job; returns how many were done. */
+FLAT size_t transpose_all_beside(const pack_job *job, size_t width, int columns) {
+    const size_t together = VEC_LEN / (width * (size_t)columns);
+    size_t r = 0;
+    for (; r + together <= job->nr; r += together) {
+        transpose_beside(job->dst + (int64_t)r * job->r_dst, job->src + (int64_t)r * job->r_src,
+                         job, width, columns);
+    }
+    return r;
+}
+
 FLAT void transpose(const pack_job *job, size_t width) {
     const size_t side = 16 / width, group = side * LANES;
     int whole = job->stream && tiles_aligned(job) && job->p_dst == (int64_t)(job->nq * width);
@@ -493,6 +552,15 @@ FLAT void transpose(const pack_job *job, size_t width) {
         transpose_stream(job, width, 1);
     } else if (whole && job->nq == side && side >= 2 && job->np % (side / 2) == 0) {
         transpose_stream(job, width, 0);
+    } else if (!job->stream && job->nq == side && job->r_src == (int64_t)(job->np * width) &&
+               (job->np == side || (side >= 2 && job->np == side / 2))) {
+        size_t done = job->np == side ? transpose_all_beside(job, width, (int)side)
+                                      : transpose_all_beside(job, width, (int)(side / 2));
+        pack_job rest = *job;
+        rest.dst += (int64_t)done * job->r_dst;
+        rest.src += (int64_t)done * job->r_src;
+        rest.nr -= done;
+        transpose_any(&rest, width);
     } else {
         transpose_any(job, width);
     }

@@ -33,36 +33,40 @@ static tly_pto_dot_block *choose(tly_simd simd) {
     return tly_pto_dot_block_portable;
 }
 
-static int16_t widen(uint8_t byte, bool is_signed) {
-    return is_signed ? (int16_t)(int8_t)byte : (int16_t)byte;
-}
-
-/* A as rows of `stride` 16-bit numbers, zero beyond k. */
-static void widen_left(const tly_pto_matrix_cells *job, bool is_signed, size_t stride,
-                       int16_t *out) {
-    uint32_t rows = job->left_rows, cell_columns = CELL_BYTES / rows;
-    for (uint32_t first = 0; first < job->k; first += cell_columns) {
-        const uint8_t *cell = job->left + (size_t)first * rows;
-        for (uint32_t row = 0; row < rows; row++) {
-            for (uint32_t i = 0; i < cell_columns; i++) {
-                out[row * stride + first + i] = widen(cell[row * cell_columns + i], is_signed);
-            }
-        }
-    }
-    for (uint32_t row = 0; row < rows; row++) {
-        memset(out + row * stride + job->k, 0, (stride - job->k) * sizeof(*out));
-    }
-}
-
-static void widen_panel(const uint8_t *panel, size_t len, bool is_signed, int16_t *out) {
+/* Bytes as 16-bit numbers. */
+static void widen(const uint8_t *bytes, size_t len, bool is_signed, int16_t *out) {
     if (is_signed) {
         for (size_t i = 0; i < len; i++) {
-            out[i] = (int8_t)panel[i];
+            out[i] = (int8_t)bytes[i];
         }
     } else {
         for (size_t i = 0; i < len; i++) {
-            out[i] = panel[i];
+            out[i] = bytes[i];
         }
+    }
+}
+
+/* One row of A, put together from its cells; `len` is a constant where this is inlined. */
+static inline void collect_row(const uint8_t *cells, uint32_t num_cells, size_t len, uint8_t *row) {
+    for (uint32_t cell = 0; cell < num_cells; cell++) {
+        memcpy(row + cell * len, cells + (size_t)cell * CELL_BYTES, len);
+    }
+}
+
+/* A as rows of `stride` 16-bit numbers, zero beyond k. `row` has room for stride bytes. */
+static void widen_left(const tly_pto_matrix_cells *job, bool is_signed, size_t stride, uint8_t *row,
+                       int16_t *out) {
+    uint32_t cell_columns = CELL_BYTES / job->left_rows;
+    uint32_t num_cells = (job->k + cell_columns - 1) / cell_columns;
+    for (uint32_t i = 0; i < job->left_rows; i++) {
+        const uint8_t *cells = job->left + (size_t)i * cell_columns;
+        if (cell_columns == 4) {
+            collect_row(cells, num_cells, 4, row);
+        } else {
+            collect_row(cells, num_cells, 8, row);
+        }
+        memset(row + job->k, 0, stride - job->k);
+        widen(row, stride, is_signed, out + i * stride);
     }
 }
 
@@ -83,7 +87,7 @@ bool tly_pto_byte_cells(const tly_pto_matrix_cells *job) {
     bool is_unsigned = job->types->left == TLY_PTO_U8 && job->types->right == TLY_PTO_U8;
     size_t stride = ((size_t)job->k + GROUP - 1) / GROUP * GROUP;
     size_t panel_len = stride * COLUMNS;
-    size_t needed = (stride * job->left_rows + panel_len) * sizeof(int16_t);
+    size_t needed = (stride * job->left_rows + panel_len) * sizeof(int16_t) + stride;
     if ((!is_signed && !is_unsigned) || needed > job->scratch_len) {
         return false;
     }
@@ -91,9 +95,9 @@ bool tly_pto_byte_cells(const tly_pto_matrix_cells *job) {
     int16_t *left = job->scratch;
     int16_t *right = left + stride * job->left_rows;
     int32_t block[BLOCK_ROWS * BLOCK_COLUMNS];
-    widen_left(job, is_signed, stride, left);
+    widen_left(job, is_signed, stride, (uint8_t *)(right + panel_len), left);
     for (uint32_t first = 0; first < job->n; first += COLUMNS) {
-        widen_panel(job->right + (size_t)first * stride, panel_len, is_signed, right);
+        widen(job->right + (size_t)first * stride, panel_len, is_signed, right);
         for (uint32_t row = 0; row < job->m; row += BLOCK_ROWS) {
             for (uint32_t c = 0; c < COLUMNS && first + c < job->n; c += BLOCK_COLUMNS) {
                 dot(left + row * stride, stride, right + (size_t)c * GROUP, (size_t)COLUMNS * GROUP,

@@ -10,28 +10,34 @@ static inline __m256i load(const int16_t *p) {
 }
 
 /* The sums of the lanes of four vectors. */
-static inline __m128i sums(const __m256i v[ROWS]) {
-    __m256i low = _mm256_hadd_epi32(v[0], v[1]), high = _mm256_hadd_epi32(v[2], v[3]);
+static inline __m128i sums(__m256i v0, __m256i v1, __m256i v2, __m256i v3) {
+    __m256i low = _mm256_hadd_epi32(v0, v1), high = _mm256_hadd_epi32(v2, v3);
     __m256i all = _mm256_hadd_epi32(low, high);
     return _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
 }
 
 void tly_pto_dot_block_avx2(const int16_t *left, size_t left_stride, const int16_t *right,
                             size_t right_stride, size_t count, int32_t *out_sums) {
-    __m256i first[ROWS], second[ROWS];
-    for (size_t row = 0; row < ROWS; row++) {
-        first[row] = _mm256_setzero_si256();
-        second[row] = _mm256_setzero_si256();
-    }
+    const int16_t *left1 = left + left_stride, *left2 = left1 + left_stride;
+    const int16_t *left3 = left2 + left_stride;
+    __m256i a0 = _mm256_setzero_si256(), a1 = a0, a2 = a0, a3 = a0;
+    __m256i b0 = a0, b1 = a0, b2 = a0, b3 = a0;
     for (size_t at = 0; at < count; at += GROUP) {
         const __m256i a = load(right), b = load(right + GROUP);
-        for (size_t row = 0; row < ROWS; row++) {
-            const __m256i l = load(left + row * left_stride + at);
-            first[row] = _mm256_add_epi32(first[row], _mm256_madd_epi16(l, a));
-            second[row] = _mm256_add_epi32(second[row], _mm256_madd_epi16(l, b));
-        }
+        __m256i l = load(left + at);
+        a0 = _mm256_add_epi32(a0, _mm256_madd_epi16(l, a));
+        b0 = _mm256_add_epi32(b0, _mm256_madd_epi16(l, b));
+        l = load(left1 + at);
+        a1 = _mm256_add_epi32(a1, _mm256_madd_epi16(l, a));
+        b1 = _mm256_add_epi32(b1, _mm256_madd_epi16(l, b));
+        l = load(left2 + at);
+        a2 = _mm256_add_epi32(a2, _mm256_madd_epi16(l, a));
+        b2 = _mm256_add_epi32(b2, _mm256_madd_epi16(l, b));
+        l = load(left3 + at);
+        a3 = _mm256_add_epi32(a3, _mm256_madd_epi16(l, a));
+        b3 = _mm256_add_epi32(b3, _mm256_madd_epi16(l, b));
         right += right_stride;
     }
-    _mm_storeu_si128((__m128i *)(void *)out_sums, sums(first));
-    _mm_storeu_si128((__m128i *)(void *)(out_sums + ROWS), sums(second));
+    _mm_storeu_si128((__m128i *)(void *)out_sums, sums(a0, a1, a2, a3));
+    _mm_storeu_si128((__m128i *)(void *)(out_sums + ROWS), sums(b0, b1, b2, b3));
 }

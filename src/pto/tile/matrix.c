@@ -42,8 +42,10 @@ static uint64_t carrier(const tly_pto_matrix_operand *o, uint32_t index) {
     return word;
 }
 
+/* The reference does so for operands of up to 32768 elements, and has no larger ones. */
 static bool by_carriers(const tly_pto_machine *m, const tly_pto_matrix_operand *o) {
-    return m->profile->keeps_carriers && tly_pto_tile_is_packed(o->tile);
+    return m->profile->keeps_carriers && tly_pto_tile_is_packed(o->tile) &&
+           (uint64_t)o->rows * o->columns <= TLY_PTO_WIDE_ELEMENTS;
 }
 
 static uint64_t read(const tly_pto_machine *m, const tly_pto_matrix_operand *o, uint32_t row,
@@ -57,14 +59,26 @@ static uint64_t read(const tly_pto_machine *m, const tly_pto_matrix_operand *o, 
 
 /* ---- product -------------------------------------------------------------------------------- */
 
+/* Elements of a cell, and its columns. */
+static uint32_t cell_elements(const tly_pto_tile *tile) {
+    return TLY_PTO_CELL_BYTES * 8 / tly_pto_dtype_bits(tile->data_type);
+}
+
 static void begin_sums(const tly_pto_matrix *x, uint64_t *sums) {
+    uint64_t words[TLY_PTO_CELL_BYTES * 8 / 32]; /* sums have 32 bits */
+    const tly_pto_tile *tile = x->accumulator.tile;
     if (!x->accumulator.present) {
         memset(sums, 0, sizeof(*sums) * x->m * x->n);
         return;
     }
-    for (uint32_t column = 0; column < x->n; column++) {
-        for (uint32_t row = 0; row < x->m; row++) {
-            sums[column * x->m + row] = element(&x->accumulator, row, column);
+    uint32_t count = cell_elements(tile), columns = count / tile->rows;
+    for (uint32_t cell = 0; cell < tile->cube_cell_count; cell++) {
+        tly_pto_elements_read(x->accumulator.elements, tile, cell * count, count, words);
+        for (uint32_t column = cell * columns; column < (cell + 1) * columns && column < x->n;
+             column++) {
+            for (uint32_t row = 0; row < x->m; row++) {
+                sums[column * x->m + row] = words[row * columns + column % columns];
+            }
         }
     }
 }
@@ -264,24 +278,22 @@ static void post_process(const tly_pto_machine *m, tly_pto_plan *plan, const tly
 static void write_cells(const tly_pto_matrix *x, const tly_pto_tile *tile, tly_pto_elements *e,
                         const uint64_t *sums) {
     uint64_t words[TLY_PTO_CELL_BYTES * 2];
-    uint32_t cell_elements = TLY_PTO_CELL_BYTES * 8 / tly_pto_dtype_bits(tile->data_type);
-    uint32_t cell_columns = cell_elements / tile->rows;
+    uint32_t elements = cell_elements(tile), cell_columns = elements / tile->rows;
     tly_pto_elements_clear(e);
     for (uint32_t cell = 0; cell < tile->cube_cell_count; cell++) {
         uint32_t first = cell * cell_columns;
         uint32_t count = x->n - first < cell_columns ? x->n - first : cell_columns;
         if (cell_columns == 1 && x->m == tile->rows) {
-            tly_pto_elements_write(e, tile, cell * cell_elements, cell_elements,
-                                   sums + first * x->m);
+            tly_pto_elements_write(e, tile, cell * elements, elements, sums + first * x->m);
             continue;
         }
-        memset(words, 0, sizeof(*words) * cell_elements);
+        memset(words, 0, sizeof(*words) * elements);
         for (uint32_t column = 0; column < count; column++) {
             for (uint32_t row = 0; row < x->m; row++) {
                 words[tly_pto_tile_index(tile, row, column)] = sums[(first + column) * x->m + row];
             }
         }
-        tly_pto_elements_write(e, tile, cell * cell_elements, cell_elements, words);
+        tly_pto_elements_write(e, tile, cell * elements, elements, words);
     }
 }
 
