@@ -37,16 +37,21 @@ void tly_pto_note_access(tly_pto_machine *m, uint64_t address, uint64_t len, boo
     m->watch_memory(m->watch_memory_user, &access);
 }
 
-void tly_pto_memory_changed(tly_pto_machine *m, uint64_t address, uint64_t len) {
+static void end_reservation(tly_pto_machine *m, uint64_t address, uint64_t len) {
     tly_pto_reservation *reservation = &m->core.reservation;
     if (reservation->valid && overlaps_reservation(reservation, address, len)) {
         reservation->valid = false;
     }
-    tly_pto_code_wrote(m->code, address, len);
+}
+
+void tly_pto_memory_changed(tly_pto_machine *m, uint64_t address, uint64_t len) {
+    end_reservation(m, address, len);
+    tly_pto_code_wrote(m->code, address, len, false);
 }
 
 void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {
-    tly_pto_memory_changed(m, address, len);
+    end_reservation(m, address, len);
+    tly_pto_code_wrote(m->code, address, len, true);
     if (m->watch_memory != NULL) {
         tly_pto_note_access(m, address, len, true);
     }

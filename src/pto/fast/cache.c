@@ -88,24 +88,38 @@ void tly_pto_code_reset(tly_pto_code *code) {
     }
 }
 
-void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len) {
-    uint64_t last = (address + len - 1) / TLY_PTO_GRANULE;
-    bool lost = false;
-    if (code->num_marks == 0 || len == 0) {
-        return;
+static bool holds_code(const tly_pto_code *code, uint64_t first, uint64_t last) {
+    if (last - first >= code->num_marks) { /* fewer marks than lines */
+        for (uint32_t i = 0; i < code->num_marks; i++) {
+            if (code->marks[i] >= first && code->marks[i] <= last) {
+                return true;
+            }
+        }
+        return false;
     }
-    for (uint64_t line = address / TLY_PTO_GRANULE; line <= last; line++) {
-        int8_t *state = &code->lines[line];
-        if (*state < 0) {
-            uint32_t count = *state & TLY_PTO_LINE_COUNT;
-            *state = (int8_t)(TLY_PTO_LINE_CODE | (count < TLY_PTO_LINE_COUNT ? count + 1 : count));
-            code->lost_some = true;
-            lost = true;
+    for (uint64_t line = first; line <= last; line++) {
+        if (code->lines[line] < 0) {
+            return true;
         }
     }
-    if (lost) {
-        tly_pto_code_flush(code);
+    return false;
+}
+
+void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len, bool by_guest) {
+    uint64_t first = address / TLY_PTO_GRANULE;
+    uint64_t last = (address + len - 1) / TLY_PTO_GRANULE;
+    if (len == 0 || code->num_marks == 0 || !holds_code(code, first, last)) {
+        return;
     }
+    for (uint32_t i = 0; by_guest && i < code->num_marks; i++) {
+        int8_t *line = &code->lines[code->marks[i]];
+        uint32_t count = *line & TLY_PTO_LINE_COUNT;
+        if (code->marks[i] >= first && code->marks[i] <= last && count < TLY_PTO_LINE_MAX_LOST) {
+            *line = (int8_t)(TLY_PTO_LINE_CODE | (count + 1));
+            code->lost_some = true;
+        }
+    }
+    tly_pto_code_flush(code);
 }
 
 void *tly_pto_code_room(tly_pto_code *code, size_t len) {

@@ -28,7 +28,7 @@ enum {
 
 /* The state of the block as a place in a unit knows it, where it is not in the machine's state: a
  * start or a stop in the unit decided it. */
-typedef struct tly_pto_snapshot {
+typedef struct tly_pto_block_state {
     bool active;
     bool body;
     bool condition_set;
@@ -43,7 +43,7 @@ typedef struct tly_pto_snapshot {
     uint64_t sequential;
     uint64_t return_target;
     tly_pto_operation operation;
-} tly_pto_snapshot;
+} tly_pto_block_state;
 
 struct tly_pto_unit;
 
@@ -99,7 +99,7 @@ typedef struct tly_pto_unit {
     uint32_t num_steps;
     struct tly_pto_unit *next_in_bucket;
     const tly_pto_where *where; /* for each operation */
-    const tly_pto_snapshot *snapshots;
+    const tly_pto_block_state *snapshots;
     const tly_pto_target *targets; /* of the exit */
     tly_pto_op ops[];
 } tly_pto_unit;
@@ -115,8 +115,9 @@ void tly_pto_code_free(const tly_context *context, tly_pto_code *code);
 void tly_pto_code_flush(tly_pto_code *code);
 void tly_pto_code_reset(tly_pto_code *code);
 
-/* Bytes of memory have changed. */
-void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len);
+/* Bytes of memory have changed. A guest that writes over its code again and again ends up with
+ * lines that no code is made from. */
+void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len, bool by_guest);
 
 /* The unit at an address in a mode, made if need be; NULL where none can be: at the stop address,
  * and where no instruction can be fetched. It may flush, which changes the generation. */
@@ -134,7 +135,7 @@ void tly_pto_code_set_stop(tly_pto_code *code, uint64_t stop_pc);
 bool tly_pto_mode_of(const tly_pto_machine *machine, uint32_t *out_mode);
 
 /* Puts what a snapshot knows into the machine's state. */
-void tly_pto_restore_snapshot(tly_pto_machine *machine, const tly_pto_snapshot *snapshot);
+void tly_pto_restore_block(tly_pto_machine *machine, const tly_pto_block_state *snapshot);
 
 /* Puts pushes of the unit into the queues of the machine's state. */
 void tly_pto_flush_queues(tly_pto_machine *machine, uint32_t t_pushes, uint32_t u_pushes);

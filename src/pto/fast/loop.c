@@ -123,14 +123,14 @@ enum {
     memcpy((char *)m + (valid), &op->extra, sizeof(op->extra))
 
 /* Where the block stands if it is not in the machine's state: behind a stop, nothing is open. */
-static const tly_pto_snapshot nothing_open;
+static const tly_pto_block_state nothing_open;
 
 static void restore(tly_pto_machine *m, const tly_pto_unit *unit, uint32_t snapshot,
                     bool *stopped) {
     if (snapshot != TLY_PTO_NO_SNAPSHOT) {
-        tly_pto_restore_snapshot(m, &unit->snapshots[snapshot]);
+        tly_pto_restore_block(m, &unit->snapshots[snapshot]);
     } else if (*stopped) {
-        tly_pto_restore_snapshot(m, &nothing_open);
+        tly_pto_restore_block(m, &nothing_open);
     }
     *stopped = false;
 }

@@ -37,7 +37,7 @@ bool tly_pto_mode_of(const tly_pto_machine *m, uint32_t *out_mode) {
     return true;
 }
 
-void tly_pto_restore_snapshot(tly_pto_machine *m, const tly_pto_snapshot *snapshot) {
+void tly_pto_restore_block(tly_pto_machine *m, const tly_pto_block_state *snapshot) {
     tly_pto_context *c = &m->core.context;
     tly_pto_barg barg = {.block_type = snapshot->kind,
                          .transfer_type = snapshot->transfer,

@@ -28,7 +28,7 @@ typedef struct draft {
     uint64_t pc;
     uint32_t step;
     bool known; /* the block began or ended in this unit: `block` is its state, a snapshot */
-    tly_pto_snapshot block;
+    tly_pto_block_state block;
     uint16_t snapshot;
     uint32_t t_valid;
     uint32_t u_valid;
@@ -41,7 +41,7 @@ typedef struct draft {
     uint32_t num_targets;
     tly_pto_op ops[MAX_OPS];
     tly_pto_where where[MAX_OPS];
-    tly_pto_snapshot snapshots[MAX_SNAPSHOTS];
+    tly_pto_block_state snapshots[MAX_SNAPSHOTS];
     tly_pto_call calls[MAX_CALLS];
     tly_pto_target targets[2];
 } draft;
@@ -115,7 +115,7 @@ static void take_snapshot(draft *d) {
 }
 
 static uint32_t mode_of(const draft *d) {
-    const tly_pto_snapshot *b = &d->block;
+    const tly_pto_block_state *b = &d->block;
     uint32_t mode = d->t_valid << TLY_PTO_MODE_T_VALID | d->u_valid << TLY_PTO_MODE_U_VALID |
                     (uint32_t)d->m->core.current_pe << TLY_PTO_MODE_ELEMENT;
     if (!b->active) {
@@ -130,7 +130,7 @@ static uint32_t mode_of(const draft *d) {
 static void from_mode(draft *d, uint32_t mode) {
     d->t_valid = mode >> TLY_PTO_MODE_T_VALID & 15;
     d->u_valid = mode >> TLY_PTO_MODE_U_VALID & 15;
-    d->block = (tly_pto_snapshot){
+    d->block = (tly_pto_block_state){
         .active = (mode & TLY_PTO_MODE_ACTIVE) != 0,
         .body = (mode & TLY_PTO_MODE_BODY) != 0,
         .condition_set = (mode & TLY_PTO_MODE_CONDITION_SET) != 0,
@@ -418,7 +418,7 @@ static void put_target(draft *d, const tly_pto_operands *o) {
 }
 
 /* Whether a form may stand here (tly_pto_execute_scalar decides the same from the state). */
-static bool may_stand(const tly_pto_snapshot *b, bool enters_body, uint32_t form) {
+static bool may_stand(const tly_pto_block_state *b, bool enters_body, uint32_t form) {
     bool body = b->body || enters_body;
     bool target = b->active && b->kind <= TLY_PTO_KIND_FLOATING;
     switch (tly_pto_standing_of(form)) {
@@ -517,14 +517,14 @@ static void put_scalar(draft *d, const tly_isa_insn *insn) {
 
 /* The rest of an exit that a stop makes. */
 static void stopped_at(draft *d, uint64_t pc) {
-    d->block = (tly_pto_snapshot){0};
+    d->block = (tly_pto_block_state){0};
     take_snapshot(d);
     d->step++;
     d->pc = pc;
 }
 
 static void put_stop(draft *d, const tly_isa_insn *insn) {
-    const tly_pto_snapshot b = d->block;
+    const tly_pto_block_state b = d->block;
     uint64_t sequential = d->pc + insn->len;
     if (!b.active) {
         leave_to_plain(d);
@@ -562,7 +562,7 @@ static void put_stop(draft *d, const tly_isa_insn *insn) {
 
 /* A start that only transfers. Commits the block before it, whose target is not followed. */
 static void put_start(draft *d, const tly_isa_insn *insn, const tly_pto_command *command) {
-    const tly_pto_snapshot before = d->block;
+    const tly_pto_block_state before = d->block;
     tly_pto_opening opening;
     tly_pto_operation operation;
     tly_pto_describe_start(insn, command, d->pc, &opening, &operation);
@@ -598,7 +598,7 @@ static void put_start(draft *d, const tly_isa_insn *insn, const tly_pto_command 
         op->imm = opening.return_target;
     }
     bool system = opening.kind == TLY_PTO_KIND_SYSTEM;
-    d->block = (tly_pto_snapshot){
+    d->block = (tly_pto_block_state){
         .active = true,
         .kind = opening.kind,
         .transfer = system ? TLY_PTO_TRANSFER_FALLTHROUGH : opening.transfer,
@@ -653,7 +653,7 @@ static tly_pto_unit *finish(const draft *d, uint64_t pc, uint32_t mode, bool *ou
     size_t unit_len = sizeof(tly_pto_unit) + sizeof(tly_pto_op) * d->num_ops;
     tly_pto_unit *unit = tly_pto_code_room(code, unit_len);
     tly_pto_where *where = tly_pto_code_room(code, sizeof(*where) * d->num_ops);
-    tly_pto_snapshot *snapshots = tly_pto_code_room(code, sizeof(*snapshots) * d->num_snapshots);
+    tly_pto_block_state *snapshots = tly_pto_code_room(code, sizeof(*snapshots) * d->num_snapshots);
     tly_pto_call *calls = tly_pto_code_room(code, sizeof(*calls) * d->num_calls);
     tly_pto_target *targets = tly_pto_code_room(code, sizeof(*targets) * d->num_targets);
     if (unit == NULL || where == NULL || snapshots == NULL || calls == NULL || targets == NULL) {
