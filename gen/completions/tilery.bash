@@ -67,6 +67,7 @@ _tilery() {
     ld:--entry) :; return ;;
     doctor:--isa) COMPREPLY=($(compgen -W '0.58.0 0.58.1 0.58.2 0.58.3' -- "$word")); return ;;
     doctor:--format) COMPREPLY=($(compgen -W 'auto elf flat hex' -- "$word")); return ;;
+    run:--profile) COMPREPLY=($(compgen -W 'pto-v0 ieee' -- "$word")); return ;;
     run:--memory) :; return ;;
     run:--entry) :; return ;;
     run:--stop-pc) :; return ;;
@@ -105,7 +106,7 @@ _tilery() {
         ld) COMPREPLY=($(compgen -W '-o --output --format --address --entry --ignore-identity -h --help' -- "$word")) ;;
         isa) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         doctor) COMPREPLY=($(compgen -W '--isa --format --json -h --help' -- "$word")) ;;
-        run) COMPREPLY=($(compgen -W '--memory --entry --stop-pc --max-steps --stack-top --arg --result --golden --trace --stats --state --tiles --dump-tiles --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
+        run) COMPREPLY=($(compgen -W '--profile --memory --entry --stop-pc --max-steps --stack-top --arg --result --golden --trace --stats --state --tiles --dump-tiles --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
         check) COMPREPLY=($(compgen -W '--only --jobs --show -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;

@@ -136,6 +136,7 @@ complete -c tilery -n '__fish_seen_subcommand_from doctor' -l json -d 'print the
 complete -c tilery -n '__fish_seen_subcommand_from doctor' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a run -d 'run a PTO program'
 complete -c tilery -n '__fish_seen_subcommand_from run' -F
+complete -c tilery -n '__fish_seen_subcommand_from run' -l profile -x -a 'pto-v0 ieee' -d 'numerics: the reference on raw carriers, or real arithmetic (docs/spec/ieee-profile.md)'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l memory -x -d 'size of memory; K, M and G are units. Rings 2 to 15 see the first three quarters'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l entry -x -d 'where the program starts: an address or a symbol; without it what the file says'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l stop-pc -x -d 'where the program stops: an address or a symbol'

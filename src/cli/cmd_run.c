@@ -18,6 +18,7 @@
 #include "host/dump.h"
 #include "pto/create.h"
 #include "pto/fields.h"
+#include "pto/profile/profile.h"
 
 enum { DEFAULT_QUEUES = 16, MAX_ARGUMENTS = 8, FIRST_ARGUMENT = 2, ABI_SP = 1, SHOWN_BYTES = 16 };
 
@@ -65,7 +66,10 @@ static tly_status parse_size(const char *text, uint64_t *out_size, tly_error *er
 }
 
 static tly_status make_machine(run_command *r, tly_isa_release release, tly_error *error) {
-    tly_pto_config config = {.num_queues = DEFAULT_QUEUES, .release = release};
+    tly_pto_config config = {
+        .num_queues = DEFAULT_QUEUES,
+        .release = release,
+        .profile = tly_pto_profile_find(tly_cli_value(r->cli, TLY_CLI_RUN_PROFILE, "pto-v0"))};
     tly_status status =
         parse_size(tly_cli_value(r->cli, TLY_CLI_RUN_MEMORY, "1G"), &config.memory_bytes, error);
     if (status != TLY_OK) {

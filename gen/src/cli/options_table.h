@@ -153,24 +153,25 @@ enum {
 };
 
 enum {
-    TLY_CLI_RUN_MEMORY = 0,
-    TLY_CLI_RUN_ENTRY = 1,
-    TLY_CLI_RUN_STOP_PC = 2,
-    TLY_CLI_RUN_MAX_STEPS = 3,
-    TLY_CLI_RUN_STACK_TOP = 4,
-    TLY_CLI_RUN_ARG = 5,
-    TLY_CLI_RUN_RESULT = 6,
-    TLY_CLI_RUN_GOLDEN = 7,
-    TLY_CLI_RUN_TRACE = 8,
-    TLY_CLI_RUN_STATS = 9,
-    TLY_CLI_RUN_STATE = 10,
-    TLY_CLI_RUN_TILES = 11,
-    TLY_CLI_RUN_DUMP_TILES = 12,
-    TLY_CLI_RUN_ISA = 13,
-    TLY_CLI_RUN_FORMAT = 14,
-    TLY_CLI_RUN_ADDRESS = 15,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 16,
-    TLY_CLI_RUN_HELP = 17,
+    TLY_CLI_RUN_PROFILE = 0,
+    TLY_CLI_RUN_MEMORY = 1,
+    TLY_CLI_RUN_ENTRY = 2,
+    TLY_CLI_RUN_STOP_PC = 3,
+    TLY_CLI_RUN_MAX_STEPS = 4,
+    TLY_CLI_RUN_STACK_TOP = 5,
+    TLY_CLI_RUN_ARG = 6,
+    TLY_CLI_RUN_RESULT = 7,
+    TLY_CLI_RUN_GOLDEN = 8,
+    TLY_CLI_RUN_TRACE = 9,
+    TLY_CLI_RUN_STATS = 10,
+    TLY_CLI_RUN_STATE = 11,
+    TLY_CLI_RUN_TILES = 12,
+    TLY_CLI_RUN_DUMP_TILES = 13,
+    TLY_CLI_RUN_ISA = 14,
+    TLY_CLI_RUN_FORMAT = 15,
+    TLY_CLI_RUN_ADDRESS = 16,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 17,
+    TLY_CLI_RUN_HELP = 18,
 };
 
 enum {
@@ -371,6 +372,8 @@ static const tly_cli_option doctor_options[] = {
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
+static const char *const run_profile_choices[] = {"pto-v0", "ieee", NULL};
+
 static const char *const run_trace_choices[] = {"text", "jsonl", NULL};
 
 static const char *const run_state_choices[] = {"json", NULL};
@@ -380,6 +383,7 @@ static const char *const run_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.5
 static const char *const run_format_choices[] = {"auto", "asm", "elf", "flat", "hex", NULL};
 
 static const tly_cli_option run_options[] = {
+    {"profile", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_profile_choices},
     {"memory", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"entry", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"stop-pc", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -829,14 +833,15 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 18, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 19, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
     "FILE is assembly text, a PTO ELF program or object, flat bytes or hex; - reads\n"
     "standard input. What lies in the file goes to memory as its addresses say, the\n"
     "other registers and all memory are zero. Numerics are those of the profile\n"
-    "pto-v0: deterministic, on raw carriers, and not IEEE arithmetic.\n"
+    "pto-v0 unless --profile says otherwise: deterministic, on raw carriers, and not\n"
+    "IEEE arithmetic.\n"
     "\n"
     "Registers at the start: sp (R1) and R2, which FENTRY and its like use as their\n"
     "stack pointer, hold the top of the stack; ra (R10) and the return address hold\n"
@@ -849,6 +854,9 @@ const tly_cli_command tly_cli_commands[] = {
     "why. It is 9 if --max-steps were not enough.\n"
     "\n"
     "Options:\n"
+    "      --profile NAME       numerics: the reference on raw carriers, or real\n"
+    "                           arithmetic (docs/spec/ieee-profile.md): pto-v0, ieee\n"
+    "                           (default: pto-v0)\n"
     "      --memory BYTES       size of memory; K, M and G are units. Rings 2 to 15\n"
     "                           see the first three quarters (default: 1G)\n"
     "      --entry ADDRESS      where the program starts: an address or a symbol;\n"

@@ -228,6 +228,21 @@ bool tly_pto_comparison_holds(tly_pto_comparison comparison, bool less, bool equ
     return false;
 }
 
+bool tly_pto_floating_compare(tly_pto_comparison comparison, uint32_t dtype, uint64_t left,
+                              uint64_t right, uint8_t *flags) {
+    tly_pto_value_class l = tly_pto_classify(dtype, left);
+    tly_pto_value_class r = tly_pto_classify(dtype, right);
+    if (tly_pto_class_is_nan(l) || tly_pto_class_is_nan(r)) {
+        if (l == TLY_PTO_VALUE_SIGNALING_NAN || r == TLY_PTO_VALUE_SIGNALING_NAN) {
+            *flags |= TLY_PTO_FLAG_INVALID;
+        }
+        return comparison == TLY_PTO_COMPARE_NE;
+    }
+    bool zero = tly_pto_class_is_zero(l) && tly_pto_class_is_zero(r);
+    bool less = !zero && tly_pto_order_key(dtype, left) < tly_pto_order_key(dtype, right);
+    return tly_pto_comparison_holds(comparison, less, zero || left == right);
+}
+
 bool tly_pto_element_compare(const tly_pto_profile *profile, tly_pto_comparison comparison,
                              uint32_t dtype, uint64_t left, uint64_t right, uint8_t *flags) {
     if (!tly_pto_dtype_is_integer(dtype)) {

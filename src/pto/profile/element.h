@@ -27,6 +27,11 @@ bool tly_pto_element_compare(const tly_pto_profile *profile, tly_pto_comparison 
                              uint32_t dtype, uint64_t left, uint64_t right, uint8_t *flags);
 bool tly_pto_comparison_holds(tly_pto_comparison comparison, bool less, bool equal);
 
+/* TileProfileFloatingCompare as the architecture decides it: NaN is unequal to everything, zeros
+ * are equal, and a signaling NaN is invalid. */
+bool tly_pto_floating_compare(tly_pto_comparison comparison, uint32_t dtype, uint64_t left,
+                              uint64_t right, uint8_t *flags);
+
 /* TileExpandValueWithTypesAndFlags. */
 uint64_t tly_pto_element_expand(const tly_pto_profile *profile, tly_pto_expand op, uint32_t from,
                                 uint32_t to, uint64_t left, uint64_t broadcast, uint8_t *flags);

@@ -170,6 +170,8 @@ typedef struct tly_pto_post_process {
     tly_pto_numeric_control control;
 } tly_pto_post_process;
 
+enum { TLY_PTO_MAX_REDUCE_LANES = 16 };
+
 typedef struct tly_pto_profile tly_pto_profile;
 
 struct tly_pto_profile {
@@ -179,6 +181,11 @@ struct tly_pto_profile {
     /* True: a floating result may need more than the element's bits, and a tile keeps it whole
      * until the element is stored. False: every result is canonical. */
     bool keeps_carriers;
+
+    /* Sums and products of numbers: element i of a row or column goes to lane i mod reduce_lanes,
+     * in ascending order; then lane i takes lane i + n/2, i + n/4, ... (n lanes), until one is
+     * left. A power of two up to TLY_PTO_MAX_REDUCE_LANES. */
+    uint32_t reduce_lanes;
 
     /* scalar */
     uint64_t (*scalar_binary)(tly_pto_float_binary op, tly_pto_rounding rounding, uint32_t dtype,
@@ -241,12 +248,10 @@ struct tly_pto_profile {
                       size_t count, uint8_t *flags);
     bool (*convert_row)(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
                         const void *value, void *out, size_t count, uint8_t *flags);
-    /* a whole line at once, where a profile fixes another order than one by one */
-    bool (*reduce_row)(tly_pto_reduction op, uint32_t dtype, const uint64_t *values, size_t count,
-                       uint64_t *out_value, uint32_t *out_index, uint8_t *flags);
 };
 
 extern const tly_pto_profile tly_pto_profile_v0;
+extern const tly_pto_profile tly_pto_profile_ieee; /* docs/spec/ieee-profile.md */
 
 /* By name or identity; NULL if there is none. */
 const tly_pto_profile *tly_pto_profile_find(const char *name);

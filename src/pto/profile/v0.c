@@ -97,21 +97,6 @@ static uint64_t unary(tly_pto_tile_unary op, uint32_t dtype, uint64_t value, uin
     }
 }
 
-static bool compare(tly_pto_comparison comparison, uint32_t dtype, uint64_t left, uint64_t right,
-                    uint8_t *flags) {
-    tly_pto_value_class l = tly_pto_classify(dtype, left);
-    tly_pto_value_class r = tly_pto_classify(dtype, right);
-    if (tly_pto_class_is_nan(l) || tly_pto_class_is_nan(r)) {
-        if (l == TLY_PTO_VALUE_SIGNALING_NAN || r == TLY_PTO_VALUE_SIGNALING_NAN) {
-            *flags |= TLY_PTO_FLAG_INVALID;
-        }
-        return comparison == TLY_PTO_COMPARE_NE;
-    }
-    bool zero = tly_pto_class_is_zero(l) && tly_pto_class_is_zero(r);
-    bool less = !zero && tly_pto_order_key(dtype, left) < tly_pto_order_key(dtype, right);
-    return tly_pto_comparison_holds(comparison, less, zero || left == right);
-}
-
 static uint64_t modulo(uint32_t dtype, uint64_t left, uint64_t right, uint8_t *flags) {
     (void)flags;
     return tly_pto_scalar_carrier_is_zero(right, dtype) ? UINT64_MAX : left % right;
@@ -203,6 +188,7 @@ const tly_pto_profile tly_pto_profile_v0 = {
     .name = "pto-v0",
     .identity = "pto-v0",
     .keeps_carriers = true,
+    .reduce_lanes = 1,
     .scalar_binary = scalar_binary,
     .scalar_unary = scalar_unary,
     .scalar_fused = scalar_fused,
@@ -210,7 +196,7 @@ const tly_pto_profile tly_pto_profile_v0 = {
     .scalar_convert = scalar_same,
     .scalar_from_integer = scalar_same,
     .unary = unary,
-    .compare = compare,
+    .compare = tly_pto_floating_compare,
     .modulo = modulo,
     .reduce_initial = reduce_initial,
     .reduce_step = reduce_step,
@@ -231,7 +217,7 @@ const tly_pto_profile tly_pto_profile_v0 = {
 };
 
 const tly_pto_profile *tly_pto_profile_find(const char *name) {
-    static const tly_pto_profile *const all[] = {&tly_pto_profile_v0};
+    static const tly_pto_profile *const all[] = {&tly_pto_profile_v0, &tly_pto_profile_ieee};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (strcmp(name, all[i]->name) == 0 || strcmp(name, all[i]->identity) == 0) {
             return all[i];

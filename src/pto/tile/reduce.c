@@ -26,35 +26,60 @@ bool tly_pto_check_reduction(const tly_pto_machine *m, tly_pto_plan *plan) {
            tly_pto_check_type(plan, plan->data_type, TLY_PTO_TYPES_NARROW);
 }
 
-/* One row or column, element by element, as it goes. */
+/* One row or column, element by element, as it goes. Sums and products of a profile with lanes are
+ * one for each lane until the end. */
 typedef struct line {
-    uint64_t value;
+    uint64_t value[TLY_PTO_MAX_REDUCE_LANES];
     uint32_t index; /* of the extreme */
 } line;
-
-static void step(const tly_pto_machine *m, tly_pto_plan *plan, line *l, uint64_t word,
-                 uint32_t index) {
-    bool selected = false;
-    l->value = m->profile->reduce_step((tly_pto_reduction)plan->row->variant, plan->data_type,
-                                       l->value, word, &selected, &plan->flags);
-    if (selected) {
-        l->index = index;
-    }
-}
 
 /* Sums and products begin with their identity and take the first element too. */
 static bool takes_first(uint32_t op) {
     return op == TLY_PTO_REDUCE_SUM || op == TLY_PTO_REDUCE_PRODUCT;
 }
 
-static line begin(const tly_pto_machine *m, const tly_pto_plan *plan, uint64_t first) {
-    return (line){
-        m->profile->reduce_initial((tly_pto_reduction)plan->row->variant, plan->data_type, first),
-        0};
+/* Lanes of a sum or a product of numbers; everything else is one. */
+static uint32_t num_lanes(const tly_pto_machine *m, const tly_pto_plan *plan) {
+    return takes_first(plan->row->variant) && tly_pto_dtype_is_floating(plan->data_type)
+               ? m->profile->reduce_lanes
+               : 1;
 }
 
-static uint64_t result_of(const tly_pto_plan *plan, const line *l) {
-    return gives_index(plan->row->variant) ? l->index : l->value;
+static uint32_t lane_of(const tly_pto_machine *m, const tly_pto_plan *plan, uint32_t index) {
+    return index & (num_lanes(m, plan) - 1);
+}
+
+static void step(const tly_pto_machine *m, tly_pto_plan *plan, line *l, uint64_t word,
+                 uint32_t index) {
+    bool selected = false;
+    uint64_t *value = &l->value[lane_of(m, plan, index)];
+    *value = m->profile->reduce_step((tly_pto_reduction)plan->row->variant, plan->data_type, *value,
+                                     word, &selected, &plan->flags);
+    if (selected) {
+        l->index = index;
+    }
+}
+
+static line begin(const tly_pto_machine *m, const tly_pto_plan *plan, uint64_t first) {
+    line l = {{0}, 0};
+    for (uint32_t i = 0; i < num_lanes(m, plan); i++) {
+        l.value[i] = m->profile->reduce_initial((tly_pto_reduction)plan->row->variant,
+                                                plan->data_type, first);
+    }
+    return l;
+}
+
+/* The lanes are joined half by half. */
+static uint64_t result_of(const tly_pto_machine *m, tly_pto_plan *plan, line *l) {
+    bool selected = false;
+    for (uint32_t half = num_lanes(m, plan) / 2; half > 0; half /= 2) {
+        for (uint32_t i = 0; i < half; i++) {
+            l->value[i] =
+                m->profile->reduce_step((tly_pto_reduction)plan->row->variant, plan->data_type,
+                                        l->value[i], l->value[i + half], &selected, &plan->flags);
+        }
+    }
+    return gives_index(plan->row->variant) ? l->index : l->value[0];
 }
 
 static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
@@ -63,7 +88,7 @@ static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
     uint32_t skipped = takes_first(plan->row->variant) ? 0 : 1;
     uint64_t words[LANES];
     for (uint32_t row = 0; row < source->valid_rows; row++) {
-        line l = {0};
+        line l = {{0}, 0};
         for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
             uint32_t count = (uint32_t)source->valid_columns - column;
             count = count < LANES ? count : LANES;
@@ -75,7 +100,7 @@ static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
                 step(m, plan, &l, words[i], column + i);
             }
         }
-        tly_pto_element_write(out, &plan->results[0], row, result_of(plan, &l));
+        tly_pto_element_write(out, &plan->results[0], row, result_of(m, plan, &l));
     }
 }
 
@@ -101,7 +126,7 @@ static void reduce_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_eleme
             }
         }
         for (uint32_t i = 0; i < count; i++) {
-            words[i] = result_of(plan, &lines[i]);
+            words[i] = result_of(m, plan, &lines[i]);
         }
         tly_pto_elements_write(out, &plan->results[0], column, count, words);
     }
