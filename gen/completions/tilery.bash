@@ -35,6 +35,7 @@ _tilery() {
     serve:--uploads) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--upload-limit) :; return ;;
     serve:--shards) :; return ;;
+    serve:--family) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--pack-limit) :; return ;;
     serve:--cache) :; return ;;
     serve:--idle-timeout) :; return ;;
@@ -44,6 +45,7 @@ _tilery() {
     get:-k|get:--kernel) :; return ;;
     get:--m) :; return ;;
     get:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
+    get:--family) COMPREPLY=($(compgen -f -- "$word")); return ;;
     get:--save-profile) COMPREPLY=($(compgen -f -- "$word")); return ;;
     put:--as) :; return ;;
     ping:-c|ping:--count) :; return ;;
@@ -96,8 +98,8 @@ _tilery() {
         convert) COMPREPLY=($(compgen -W '-o --output --to --tensor -l --layout --dtype --round --saturate --dequantize --skip-unsupported --json -h --help' -- "$word")) ;;
         verify) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --open --check --max-connections --uploads --upload-limit --shards --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
-        get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
+        get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;

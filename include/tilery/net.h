@@ -7,6 +7,7 @@
 
 #include <tilery/context.h>
 #include <tilery/export.h>
+#include <tilery/family.h>
 #include <tilery/panel.h>
 #include <tilery/status.h>
 #include <tilery/tensor.h>
@@ -76,11 +77,16 @@ TLY_API void tly_client_free(tly_client *client);
 /* What the server announced. Lives as long as the client. */
 TLY_API const tly_wire_hello *tly_client_server(const tly_client *client);
 
-/* One preference: a core layout tag, or a panel profile (then `tag` is ignored). */
+/* One preference: a core layout tag, a panel profile (then `tag` is ignored), or a layout of a
+ * plug-in. */
 typedef struct tly_fetch_layout {
     uint8_t tag; /* tly_layout_tag */
     uint8_t reserved[7];
     const tly_panel_profile *profile; /* NULL: `tag` counts */
+    const tly_family *family;         /* a layout of a plug-in (then `tag` is ignored), and */
+    const void *metadata;             /* what tly_family.write made; NULL: none */
+    uint32_t metadata_len;            /* bytes, at most 65535 */
+    uint32_t reserved2;               /* 0 */
 } tly_fetch_layout;
 
 /* Where the data goes. Called once, after the descriptor has been checked, with the bytes to come

@@ -8,6 +8,7 @@
 #include <tilery/access.h>
 #include <tilery/context.h>
 #include <tilery/export.h>
+#include <tilery/family.h>
 #include <tilery/net.h>
 #include <tilery/status.h>
 #include <tilery/tensor.h>
@@ -73,7 +74,8 @@ typedef struct tly_server_options {
         max_shards;     /* of one answer, where the client allows shards: 4; 1: never; 64 at most */
     uint32_t reserved2; /* 0 */
     uint64_t shard_len; /* least bytes of a shard: 8 MiB */
-    uint64_t upload_limit; /* largest tensor that is accepted from a client, bytes: 16 GiB */
+    const tly_families *families; /* layouts of plug-ins; must outlive the server. NULL: none */
+    uint64_t upload_limit;        /* largest tensor that is accepted from a client, bytes: 16 GiB */
 } tly_server_options;
 
 /* Addresses that other machines reach may be listened on without TLS, or without access rules. */

@@ -7,6 +7,7 @@
 #include <tilery/context.h>
 #include <tilery/dtype.h>
 #include <tilery/export.h>
+#include <tilery/family.h>
 #include <tilery/gemm.h>
 #include <tilery/gemm_module.h>
 #include <tilery/import.h>

@@ -11,6 +11,7 @@
 #include "cli/cli.h"
 #include "cli/connect.h"
 #include "cli/describe.h"
+#include "cli/families.h"
 #include "cli/fetch.h"
 #include "cli/handlers.h"
 #include "cli/layouts.h"
@@ -27,6 +28,7 @@ typedef struct get_job {
     const char *key;
     const char *output;
     tly_layouts layouts;
+    tly_families *families; /* of --family; NULL: none */
     tly_fetched *fetched;
     tly_progress progress;
     double seconds;
@@ -49,8 +51,9 @@ static tly_status ask_kernels(get_job *job, const tly_context *context, int stor
 static tly_status read_layouts(get_job *job, const tly_context *context, tly_error *error) {
     const tly_cli *cli = job->cli;
     int transposed = strcmp(tly_cli_value(cli, TLY_CLI_GET_STORED, "kn"), "nk") == 0;
-    tly_status status = TLY_OK;
+    tly_status status = tly_families_from(cli, TLY_CLI_GET_FAMILY, context, &job->families, error);
     tly_layouts_init(&job->layouts);
+    job->layouts.families = job->families;
     for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
         if (cli->repeats[i].option != TLY_CLI_GET_LAYOUT) {
             continue;
@@ -257,5 +260,9 @@ tly_status tly_cli_run_get(tly_cli *cli, tly_error *error) {
     if (status == TLY_OK) {
         status = read_layouts(&job, context, error);
     }
-    return status == TLY_OK ? get(&job, context, error) : status;
+    if (status == TLY_OK) {
+        status = get(&job, context, error);
+    }
+    tly_families_free(job.families);
+    return status;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/families.h"
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
@@ -183,7 +184,7 @@ static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *
 }
 
 static tly_status serve(tly_cli *cli, const tly_context *context, const tly_catalogue *catalogue,
-                        const tly_access *access, tly_error *error) {
+                        const tly_access *access, const tly_families *families, tly_error *error) {
     tly_server_options options = {.size = sizeof options, .access = access};
     tly_tls_options tls = {.size = sizeof tls};
     tly_server *server;
@@ -191,6 +192,7 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
+    options.families = families;
     options.max_shards = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_SHARDS, 0);
     options.upload_limit = tly_cli_number(cli, TLY_CLI_SERVE_UPLOAD_LIMIT, 0);
     options.idle_timeout_ms = 1000 * (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_IDLE_TIMEOUT, 0);
@@ -221,6 +223,7 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     const char *rules = tly_cli_value(cli, TLY_CLI_SERVE_ACCESS, NULL);
     tly_catalogue *catalogue;
     tly_access *access = NULL;
+    tly_families *families = NULL;
     tly_status status;
     if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
@@ -243,8 +246,12 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
         status = tly_access_load(context, rules, &access, error);
     }
     if (status == TLY_OK) {
-        status = serve(cli, context, catalogue, access, error);
+        status = tly_families_from(cli, TLY_CLI_SERVE_FAMILY, context, &families, error);
     }
+    if (status == TLY_OK) {
+        status = serve(cli, context, catalogue, access, families, error);
+    }
+    tly_families_free(families);
     tly_access_free(access);
     tly_catalogue_free(catalogue);
     return status;

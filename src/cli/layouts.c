@@ -99,6 +99,36 @@ static tly_status add_file(tly_layouts *layouts, const char *path, tly_error *er
     return status == TLY_OK ? add(layouts, TLY_PANEL_LAYOUT_TAG, &profile, error) : status;
 }
 
+/* "name" or "name:arguments" of a plug-in. Returns 0 if no plug-in has this name. */
+static int add_family(tly_layouts *layouts, const char *text, tly_status *out_status,
+                      tly_error *error) {
+    size_t len = strcspn(text, ":");
+    const tly_family *family = tly_families_find(layouts->families, text, len);
+    uint32_t i = layouts->num;
+    char why[160] = "", shown[160];
+    uint32_t metadata_len;
+    if (family == NULL) {
+        return 0;
+    }
+    *out_status = add(layouts, (uint8_t)family->tag, NULL, error);
+    if (*out_status != TLY_OK || layouts->num == i) {
+        return 1;
+    }
+    *out_status =
+        (tly_status)family->write(text[len] == ':' ? text + len + 1 : "", layouts->metadata[i],
+                                  TLY_LAYOUTS_METADATA_LEN, &metadata_len, why, sizeof why);
+    if (*out_status != TLY_OK) {
+        *out_status = tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-layout",
+                                    "layout %s: %s", family->name,
+                                    tly_base_printable(shown, sizeof shown, why, strlen(why)));
+        return 1;
+    }
+    layouts->entries[i].family = family;
+    layouts->entries[i].metadata = layouts->metadata[i];
+    layouts->entries[i].metadata_len = metadata_len;
+    return 1;
+}
+
 static void nearer(const char *text, const char *name, const char **nearest, uint32_t *least) {
     uint32_t distance = tly_text_distance(text, name);
     if (distance < *least) {
@@ -135,6 +165,7 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
                            tly_error *error) {
     const char *name;
     FILE *file;
+    tly_status status;
     if (strcasecmp(text, "native") == 0) {
         layouts->asked = layouts->native = 1;
         return TLY_OK;
@@ -149,6 +180,9 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
         if (strcasecmp(text, name) == 0) {
             return add_panel(layouts, name, transposed, error);
         }
+    }
+    if (add_family(layouts, text, &status, error)) {
+        return status;
     }
     file = fopen(text, "re");
     if (file == NULL && errno == ENOENT) {

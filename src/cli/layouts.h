@@ -10,7 +10,8 @@
 
 #include "cli/fetch.h"
 
-#define TLY_LAYOUTS_MAX 128
+#define TLY_LAYOUTS_MAX          128
+#define TLY_LAYOUTS_METADATA_LEN 512 /* of a plug-in's layout, bytes */
 
 /* The preferences, most wanted first. Plain memory, but `entries` points into it: do not copy. */
 typedef struct tly_layouts {
@@ -19,6 +20,8 @@ typedef struct tly_layouts {
     int native; /* "native" was added: it ends the list, because a server can always serve it */
     tly_fetch_layout entries[TLY_LAYOUTS_MAX];
     tly_panel_profile profiles[TLY_LAYOUTS_MAX]; /* of the entries that have one */
+    const tly_families *families;                /* of plug-ins; NULL: none. The caller's */
+    uint8_t metadata[TLY_LAYOUTS_MAX][TLY_LAYOUTS_METADATA_LEN];
 } tly_layouts;
 
 void tly_layouts_init(tly_layouts *layouts);
@@ -28,7 +31,8 @@ int tly_layouts_takes_native(const tly_layouts *layouts);
 
 /* Adds what `text` names, in upper or lower case: "native"; "row-major" or "column-major"; a
  * built-in panel, in every element type that it has (the server skips those that are not the
- * tensor's); or else a file with a serialised profile. `transposed`: panels are of a tensor stored
+ * tensor's); a layout of a plug-in, as NAME or NAME:ARGUMENTS; or else a file with a serialised
+ * profile. `transposed`: panels are of a tensor stored
  * N x K. Errors: NOT_FOUND (neither, with the nearest name), those of tly_panel_decode, LIMIT. */
 tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
                            tly_error *error);

@@ -28,6 +28,16 @@ static tly_status put_layouts(const tly_fetch_request *request, tly_wire_layout 
         tly_status status;
         memset(&entries[i], 0, sizeof entries[i]);
         entries[i].tag = l->profile != NULL ? TLY_PANEL_LAYOUT_TAG : l->tag;
+        if (l->family != NULL) {
+            if (l->metadata_len > UINT16_MAX) {
+                return refuse(TLY_INVALID_ARGUMENT, "request",
+                              "a layout entry holds at most 65535 bytes of metadata", error);
+            }
+            entries[i].tag = (uint8_t)l->family->tag;
+            entries[i].metadata = l->metadata;
+            entries[i].metadata_len = (uint16_t)l->metadata_len;
+            continue;
+        }
         if (l->profile == NULL) {
             continue;
         }
@@ -41,10 +51,20 @@ static tly_status put_layouts(const tly_fetch_request *request, tly_wire_layout 
     return TLY_OK;
 }
 
+/* Bytes that plug-ins have to say. */
+static size_t metadata_len(const tly_fetch_request *request) {
+    size_t len = 0;
+    for (uint32_t i = 0; i < request->num_layouts; i++) {
+        len += request->layouts[i].family != NULL ? request->layouts[i].metadata_len : 0;
+    }
+    return len;
+}
+
 static tly_status send_request(tly_client *client, const tly_fetch_request *request,
                                uint32_t *out_stream, tly_error *error) {
     size_t each = sizeof(tly_wire_layout) + TLY_PANEL_MAX_LEN + 3 + TLY_PANEL_MAX_LEN;
-    size_t work_len = (size_t)request->num_layouts * each;
+    size_t more = metadata_len(request);
+    size_t work_len = (size_t)request->num_layouts * each + more;
     uint8_t *work = tly_base_alloc(client->context, work_len, _Alignof(tly_wire_layout));
     tly_wire_layout *entries = (tly_wire_layout *)(void *)work;
     tly_wire_request message = {
@@ -62,9 +82,10 @@ static tly_status send_request(tly_client *client, const tly_fetch_request *requ
         status =
             put_layouts(request, entries, (uint8_t(*)[TLY_PANEL_MAX_LEN])(void *)profiles, error);
         if (status == TLY_OK) {
-            status = tly_wire_layouts_put(entries, request->num_layouts, list,
-                                          (size_t)request->num_layouts * (3 + TLY_PANEL_MAX_LEN),
-                                          &message.layouts, error);
+            status =
+                tly_wire_layouts_put(entries, request->num_layouts, list,
+                                     (size_t)request->num_layouts * (3 + TLY_PANEL_MAX_LEN) + more,
+                                     &message.layouts, error);
         }
     }
     if (status == TLY_OK) {
@@ -98,13 +119,46 @@ static tly_status check_panel(const tly_descriptor *d, uint64_t total, tly_error
     return TLY_OK;
 }
 
+static int is_family(const tly_fetch_layout *l, const tly_descriptor *d) {
+    return l->family != NULL && d->layout == l->family->tag &&
+           d->private_id == l->family->layout_id && d->private_len == l->metadata_len &&
+           (d->private_len == 0 || memcmp(l->metadata, d->private_data, d->private_len) == 0);
+}
+
+/* Does a layout of a plug-in that came back take as many bytes as its own plug-in says? */
+static tly_status check_family(const tly_family *family, const tly_descriptor *d, uint64_t total,
+                               tly_error *error) {
+    const tly_family_tensor tensor = {.size = sizeof tensor,
+                                      .metadata = d->private_data,
+                                      .metadata_len = d->private_len,
+                                      .rank = d->rank,
+                                      .shape = d->shape,
+                                      .dtype = (uint8_t)d->dtype,
+                                      .element_bits = tly_dtype_bits(d->dtype)};
+    char why[160] = "";
+    uint64_t len;
+    uint32_t alignment;
+    if (family->plan(&tensor, &len, &alignment, why, sizeof why) != TLY_OK || len != total ||
+        d->num_buffers != 1 || d->byte_offset != 0) {
+        return tly_base_fail(error, TLY_MALFORMED, TLY_NO_OFFSET, "family-mismatch",
+                             "what the server sends is not what the layout family %s says for such "
+                             "a tensor",
+                             family->name);
+    }
+    return TLY_OK;
+}
+
 /* Which preference a descriptor answers, or num_layouts. */
 static uint32_t find_choice(const tly_fetch_request *request, const tly_descriptor *d) {
     for (uint32_t i = 0; i < request->num_layouts; i++) {
         const tly_fetch_layout *l = &request->layouts[i];
         uint8_t bytes[TLY_PANEL_MAX_LEN];
         size_t len;
-        if (l->profile == NULL) {
+        if (l->family != NULL) {
+            if (is_family(l, d)) {
+                return i;
+            }
+        } else if (l->profile == NULL) {
             if (l->tag == d->layout) {
                 return i;
             }
@@ -152,6 +206,10 @@ static tly_status take_descriptor(const tly_client *client, const tly_fetch_requ
     }
     f->len = message->total_data_bytes;
     f->choice = find_choice(request, &f->descriptor);
+    if (status == TLY_OK && f->choice < request->num_layouts &&
+        request->layouts[f->choice].family != NULL) {
+        status = check_family(request->layouts[f->choice].family, &f->descriptor, f->len, error);
+    }
     return status;
 }
 

@@ -83,6 +83,19 @@ static void name_variant(decision *d, uint8_t tag, const tly_panel_profile *prof
     a->variant_len = (uint32_t)(sizeof a->source + 8 + len);
 }
 
+/* More that says what will be made. A variant whose name gets too long is not shared. */
+static void name_more(decision *d, const void *bytes, size_t len) {
+    tly_answer *a = d->answer;
+    if (a->variant_len == 0 || len > sizeof a->variant - a->variant_len) {
+        a->variant_len = 0;
+        return;
+    }
+    if (len != 0) {
+        memcpy(a->variant + a->variant_len, bytes, len);
+    }
+    a->variant_len += (uint32_t)len;
+}
+
 /* Plans the packing into d->nest, `len` bytes; fills d->made's buffer. */
 static int32_t plan(decision *d, uint32_t index, uint64_t len, uint32_t alignment) {
     tly_answer *a = d->answer;
@@ -299,6 +312,62 @@ static int32_t consider_profile(decision *d, uint32_t index, const tly_wire_layo
     return TLY_WIRE_TRANSCODE;
 }
 
+/* A layout of a plug-in. */
+static int32_t consider_family(decision *d, uint32_t index, const tly_wire_layout *layout,
+                               const tly_family *family) {
+    const tly_descriptor *s = d->stored;
+    tly_answer *a = d->answer;
+    uint64_t len;
+    uint32_t alignment = 1;
+    tly_status status;
+    if (!d->allow_transcode) {
+        return skip(d, index, "transcoding is not allowed");
+    }
+    if (d->native == NULL) {
+        return skip(d, index, "the stored layout is no loop nest");
+    }
+    if (d->num_profiles++ >= TLY_ANSWER_MAX_PROFILES) {
+        return skip(d, index, "too many profiles in one request");
+    }
+    tly_maker_free(a->maker);
+    a->maker = NULL;
+    status = tly_maker_new_family(a->context, family, s, d->native, layout,
+                                  d->limits->transcode_limit, &a->maker, &alignment, &d->error);
+    if (status != TLY_OK) {
+        return skip(d, index, d->error.message);
+    }
+    len = tly_maker_len(a->maker);
+    if (len > d->limits->transcode_limit) {
+        return skip(d, index, "over the transcoding limit");
+    }
+    alignment = alignment > d->min_alignment ? alignment : d->min_alignment;
+    status = tly_descriptor_init_private(
+        &d->made, &d->made_buffer, s->dtype, s->rank, s->shape, layout->tag, family->layout_id,
+        layout->metadata, layout->metadata_len, len, alignment > 64 ? alignment : 64);
+    if (status != TLY_OK) {
+        return skip(d, index, tly_status_text(status));
+    }
+    name_variant(d, layout->tag, NULL);
+    name_more(d, &family->layout_id, sizeof family->layout_id);
+    name_more(d, layout->metadata, layout->metadata_len);
+    return TLY_WIRE_TRANSCODE;
+}
+
+/* Entries of one tag may be of several families: the first that takes the metadata counts. */
+static int32_t consider_families(decision *d, uint32_t index, const tly_wire_layout *layout) {
+    const tly_family *family;
+    int known = 0;
+    for (uint32_t i = 0; (family = tly_families_at(d->limits->families, i)) != NULL; i++) {
+        if (family->tag == layout->tag) {
+            known = 1;
+            if (consider_family(d, index, layout, family) == TLY_WIRE_TRANSCODE) {
+                return TLY_WIRE_TRANSCODE;
+            }
+        }
+    }
+    return known ? TLY_WIRE_SKIP : skip(d, index, "unknown extension");
+}
+
 static int32_t consider(void *user, uint32_t index, const tly_wire_layout *layout) {
     decision *d = user;
     if (layout->tag < TLY_LAYOUT_PRIVATE_FIRST || layout->tag > TLY_LAYOUT_PRIVATE_LAST) {
@@ -310,10 +379,8 @@ static int32_t consider(void *user, uint32_t index, const tly_wire_layout *layou
          memcmp(layout->metadata, d->stored->private_data, layout->metadata_len) == 0)) {
         return TLY_WIRE_NATIVE; /* somebody else's layout, in the same words */
     }
-    if (layout->tag != TLY_PANEL_LAYOUT_TAG) {
-        return skip(d, index, "unknown extension");
-    }
-    return consider_profile(d, index, layout);
+    return layout->tag == TLY_PANEL_LAYOUT_TAG ? consider_profile(d, index, layout)
+                                               : consider_families(d, index, layout);
 }
 
 /* ---- the answer ---- */
@@ -530,22 +597,26 @@ void tly_answer_cleanup(tly_answer *answer) {
     answer->num_parts = 0;
 }
 
-tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list) {
-    tly_wire_layout made[] = {
-        {.tag = TLY_LAYOUT_ROW_MAJOR},
-        {.tag = TLY_LAYOUT_COL_MAJOR},
-        {.tag = TLY_LAYOUT_STRIDED},
-        {.tag = TLY_LAYOUT_TILED},
-        {.tag = TLY_LAYOUT_MORTON},
-        {.tag = TLY_LAYOUT_COO},
-        {.tag = TLY_LAYOUT_CSR},
-        {.tag = TLY_LAYOUT_CSC},
-        {.tag = TLY_LAYOUT_CSF},
-        {.tag = TLY_LAYOUT_BLOCK_PAGED},
-        {.tag = TLY_LAYOUT_HILBERT},
-        {.tag = TLY_PANEL_LAYOUT_TAG}, /* without metadata: any profile */
-        tly_net_handover_entry(),
-    };
-    return tly_wire_layouts_put(made, sizeof made / sizeof made[0] - (hands_over ? 0 : 1), buffer,
-                                TLY_ANSWER_LAYOUTS_LEN, out_list, NULL);
+tly_status tly_answer_layouts(uint8_t *buffer, const tly_families *families, int hands_over,
+                              tly_wire_layouts *out_list) {
+    static const uint8_t core[] = {
+        TLY_LAYOUT_ROW_MAJOR, TLY_LAYOUT_COL_MAJOR,   TLY_LAYOUT_STRIDED, TLY_LAYOUT_TILED,
+        TLY_LAYOUT_MORTON,    TLY_LAYOUT_COO,         TLY_LAYOUT_CSR,     TLY_LAYOUT_CSC,
+        TLY_LAYOUT_CSF,       TLY_LAYOUT_BLOCK_PAGED, TLY_LAYOUT_HILBERT, TLY_PANEL_LAYOUT_TAG};
+    tly_wire_layout made[sizeof core + 16] = {0}; /* private ones without metadata: any */
+    uint32_t num = 0, tags = 0;
+    const tly_family *family;
+    for (uint32_t i = 0; i < sizeof core; i++) {
+        made[num++].tag = core[i];
+    }
+    for (uint32_t i = 0; (family = tly_families_at(families, i)) != NULL; i++) {
+        if ((tags >> (family->tag & 15) & 1) == 0) {
+            tags |= 1u << (family->tag & 15);
+            made[num++].tag = (uint8_t)family->tag;
+        }
+    }
+    if (hands_over) {
+        made[num++] = tly_net_handover_entry();
+    }
+    return tly_wire_layouts_put(made, num, buffer, TLY_ANSWER_LAYOUTS_LEN, out_list, NULL);
 }

@@ -20,6 +20,7 @@
 typedef struct tly_answer_limits {
     uint64_t transcode_limit;     /* bytes of a packed buffer */
     tly_panel_verdicts *verdicts; /* which profiles' probes have been proven */
+    const tly_families *families; /* of plug-ins; may be NULL */
     uint64_t probe_budget; /* bytes of probe work that the peer may still cause; in and out */
 } tly_answer_limits;
 
@@ -54,7 +55,8 @@ void tly_answer_cleanup(tly_answer *answer);
 
 /* What this server announces, `hands_over` where it does that: `buffer` has room for
  * TLY_ANSWER_LAYOUTS_LEN bytes. */
-#define TLY_ANSWER_LAYOUTS_LEN 64
-tly_status tly_answer_layouts(uint8_t *buffer, int hands_over, tly_wire_layouts *out_list);
+#define TLY_ANSWER_LAYOUTS_LEN 256
+tly_status tly_answer_layouts(uint8_t *buffer, const tly_families *families, int hands_over,
+                              tly_wire_layouts *out_list);
 
 #endif

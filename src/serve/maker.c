@@ -23,6 +23,11 @@ struct tly_maker {
     uint64_t len;
     tly_pack_plan *plan; /* by nests */
     const uint8_t *src;
+    const tly_family *family; /* by a plug-in */
+    tly_family_tensor tensor; /* views into `question` */
+    uint8_t *question;        /* shape and metadata */
+    size_t question_len;
+    tly_pack_plan *rows;      /* makes the row-major order; NULL: the source has it */
     tly_transcode *transcode; /* otherwise */
     maker_source *source;
     pthread_mutex_t mutex; /* one transcoding runs at a time */
@@ -70,10 +75,113 @@ void tly_maker_free(tly_maker *maker) {
         return;
     }
     tly_pack_plan_free(maker->plan);
+    tly_pack_plan_free(maker->rows);
+    tly_base_free(maker->context, maker->question, maker->question_len, 8);
     tly_transcode_free(maker->transcode);
     tly_base_free(maker->context, maker->source, sizeof *maker->source, _Alignof(maker_source));
     pthread_mutex_destroy(&maker->mutex);
     tly_base_free(maker->context, maker, sizeof *maker, _Alignof(tly_maker));
+}
+
+/* ---- plug-ins ---- */
+
+/* The tensor and the entry, kept for as long as the maker. */
+static int keep_question(tly_maker *m, const tly_descriptor *stored, const tly_wire_layout *entry) {
+    size_t shape_len = stored->rank * sizeof *stored->shape;
+    m->question_len = shape_len + entry->metadata_len + 1;
+    m->question = tly_base_alloc(m->context, m->question_len, 8);
+    if (m->question == NULL) {
+        return 0;
+    }
+    if (shape_len != 0) {
+        memcpy(m->question, stored->shape, shape_len);
+    }
+    if (entry->metadata_len != 0) {
+        memcpy(m->question + shape_len, entry->metadata, entry->metadata_len);
+    }
+    m->tensor.size = sizeof m->tensor;
+    m->tensor.shape = (const uint64_t *)(const void *)m->question;
+    m->tensor.metadata = m->question + shape_len;
+    m->tensor.metadata_len = entry->metadata_len;
+    m->tensor.rank = stored->rank;
+    m->tensor.dtype = (uint8_t)stored->dtype;
+    m->tensor.element_bits = tly_dtype_bits(stored->dtype);
+    return 1;
+}
+
+/* A plan for the row-major order, where the source has another. */
+static tly_status plan_rows(tly_maker *m, const tly_descriptor *stored, const tly_nest *native,
+                            uint64_t memory_limit, tly_error *error) {
+    tly_nest rows;
+    tly_status status = tly_nest_row_major(&rows, stored->rank, stored->shape);
+    if (status != TLY_OK || stored->layout == TLY_LAYOUT_ROW_MAJOR) {
+        return status;
+    }
+    status =
+        tly_pack_plan_new(m->context, &rows, native, m->tensor.element_bits, NULL, &m->rows, error);
+    if (status == TLY_OK && tly_pack_dst_len(m->rows) > memory_limit) {
+        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "", "over the transcoding limit");
+    }
+    return status;
+}
+
+static tly_status family_fail(const tly_family *family, int32_t status, const char *why,
+                              tly_error *error) {
+    char shown[160];
+    return tly_base_fail(error, (tly_status)status, TLY_NO_OFFSET, "family", "%s: %s", family->name,
+                         tly_base_printable(shown, sizeof shown, why, strnlen(why, 120)));
+}
+
+tly_status tly_maker_new_family(const tly_context *context, const tly_family *family,
+                                const tly_descriptor *stored, const tly_nest *native,
+                                const tly_wire_layout *entry, uint64_t memory_limit,
+                                tly_maker **out_maker, uint32_t *out_alignment, tly_error *error) {
+    tly_maker *m = new_maker(context);
+    char why[160] = "";
+    int32_t said;
+    tly_status status;
+    *out_maker = NULL;
+    if (m == NULL || !keep_question(m, stored, entry)) {
+        tly_maker_free(m);
+        return no_memory(error);
+    }
+    m->family = family;
+    said = family->plan(&m->tensor, &m->len, out_alignment, why, sizeof why);
+    status = said == TLY_OK ? plan_rows(m, stored, native, memory_limit, error)
+                            : family_fail(family, said, why, error);
+    if (status == TLY_OK && (*out_alignment == 0 || (*out_alignment & (*out_alignment - 1)) != 0)) {
+        status =
+            family_fail(family, TLY_INVALID_ARGUMENT, "the alignment is no power of two", error);
+    }
+    if (status != TLY_OK) {
+        tly_maker_free(m);
+        return status;
+    }
+    *out_maker = m;
+    return TLY_OK;
+}
+
+static tly_status run_family(const tly_maker *m, uint8_t *out) {
+    tly_family_tensor tensor = m->tensor;
+    uint64_t rows_len = m->rows != NULL ? tly_pack_dst_len(m->rows) : 0;
+    uint8_t *rows = NULL;
+    char why[160] = "";
+    int32_t said;
+    tensor.data = m->src;
+    if (rows_len != 0) {
+        rows = tly_base_alloc(m->context, (size_t)rows_len, 64);
+        if (rows == NULL) {
+            return TLY_OUT_OF_MEMORY;
+        }
+        tly_pack_run(m->rows, rows, m->src);
+        tensor.data = rows;
+    }
+    said = m->family->pack(&tensor, out, m->len, why, sizeof why);
+    tly_base_free(m->context, rows, (size_t)rows_len, 64);
+    if (said != TLY_OK) {
+        tly_base_log(m->context, TLY_LOG_WARNING, "layout family %s: %.150s", m->family->name, why);
+    }
+    return (tly_status)said;
 }
 
 /* ---- transcoding ---- */
@@ -211,7 +319,9 @@ uint64_t tly_maker_num_units(const tly_maker *maker) {
 }
 
 const char *tly_maker_path(const tly_maker *maker) {
-    return maker->plan != NULL ? tly_pack_path(maker->plan) : "transcoding";
+    return maker->plan != NULL     ? tly_pack_path(maker->plan)
+           : maker->family != NULL ? maker->family->name
+                                   : "transcoding";
 }
 
 int tly_maker_has_gaps(const tly_maker *maker) {
@@ -227,6 +337,9 @@ tly_status tly_maker_run(const tly_maker *maker, uint64_t first_unit, uint64_t n
     if (maker->plan != NULL) {
         tly_pack_run_units(maker->plan, first_unit, num_units, out, maker->src);
         return TLY_OK;
+    }
+    if (maker->family != NULL) {
+        return run_family(maker, out);
     }
     made = tly_transcode_descriptor(maker->transcode);
     for (uint32_t i = 0; i < made->num_buffers; i++) {

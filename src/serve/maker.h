@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Something that makes the bytes of a layout out of a stored tensor: by nests where both layouts
- * are some, by transcoding where one is not. It makes them in units, so that pieces can be made
- * side by side and leave before all is done. Immutable once it is made; thread-safe. */
+ * are some, by transcoding where one is not, by a plug-in for its own. It makes them in units, so
+ * that pieces can be made side by side and leave before all is done. Immutable once it is made;
+ * thread-safe. */
 #ifndef TLY_SERVE_MAKER_H
 #define TLY_SERVE_MAKER_H
 
+#include <tilery/family.h>
 #include <tilery/pack.h>
 #include <tilery/transcode.h>
+#include <tilery/wire.h>
 
 #include "serve/catalogue.h"
 
@@ -25,6 +28,14 @@ void tly_maker_set_source(tly_maker *maker, const uint8_t *src);
 tly_status tly_maker_new_transcode(const tly_context *context, const tly_catalogue_entry *entry,
                                    uint8_t tag, uint64_t memory_limit, tly_maker **out_maker,
                                    tly_error *error);
+
+/* By somebody else's packer, which gets the tensor in row-major order; `native` is the nest of the
+ * stored layout. The source is said later. `memory_limit` is for a copy in row-major order, where
+ * one is needed. Errors: what the family says; LIMIT, OUT_OF_MEMORY. */
+tly_status tly_maker_new_family(const tly_context *context, const tly_family *family,
+                                const tly_descriptor *stored, const tly_nest *native,
+                                const tly_wire_layout *entry, uint64_t memory_limit,
+                                tly_maker **out_maker, uint32_t *out_alignment, tly_error *error);
 void tly_maker_free(tly_maker *maker);
 
 /* The tensor that comes out of a transcoding; NULL otherwise. Lives as long as the maker. */

@@ -238,8 +238,9 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
     }
     fill_defaults(&server->options);
     server->variants.limit = server->options.cache_len;
-    tly_answer_layouts(server->layouts, 0, &server->layout_list);
-    tly_answer_layouts(server->local_layouts, server->variants.limit != 0, &server->local_list);
+    tly_answer_layouts(server->layouts, server->options.families, 0, &server->layout_list);
+    tly_answer_layouts(server->local_layouts, server->options.families, server->variants.limit != 0,
+                       &server->local_list);
     if (tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
         tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
         return TLY_OUT_OF_MEMORY;

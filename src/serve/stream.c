@@ -547,6 +547,7 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
     c->streams = s;
     s->limits.transcode_limit = server->options.transcode_limit;
     s->limits.verdicts = server->verdicts;
+    s->limits.families = server->options.families;
     s->limits.probe_budget = s->budget_before = c->probe_budget;
     s->busy++;
     s->work.data = s;

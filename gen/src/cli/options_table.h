@@ -62,12 +62,13 @@ enum {
     TLY_CLI_SERVE_UPLOADS = 8,
     TLY_CLI_SERVE_UPLOAD_LIMIT = 9,
     TLY_CLI_SERVE_SHARDS = 10,
-    TLY_CLI_SERVE_PACK_LIMIT = 11,
-    TLY_CLI_SERVE_CACHE = 12,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 13,
-    TLY_CLI_SERVE_LOG = 14,
-    TLY_CLI_SERVE_JSON = 15,
-    TLY_CLI_SERVE_HELP = 16,
+    TLY_CLI_SERVE_FAMILY = 11,
+    TLY_CLI_SERVE_PACK_LIMIT = 12,
+    TLY_CLI_SERVE_CACHE = 13,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 14,
+    TLY_CLI_SERVE_LOG = 15,
+    TLY_CLI_SERVE_JSON = 16,
+    TLY_CLI_SERVE_HELP = 17,
 };
 
 enum {
@@ -77,11 +78,12 @@ enum {
     TLY_CLI_GET_M = 3,
     TLY_CLI_GET_STORED = 4,
     TLY_CLI_GET_SHARDS = 5,
-    TLY_CLI_GET_RAW = 6,
-    TLY_CLI_GET_SAVE_PROFILE = 7,
-    TLY_CLI_GET_LIST_LAYOUTS = 8,
-    TLY_CLI_GET_JSON = 9,
-    TLY_CLI_GET_HELP = 10,
+    TLY_CLI_GET_FAMILY = 6,
+    TLY_CLI_GET_RAW = 7,
+    TLY_CLI_GET_SAVE_PROFILE = 8,
+    TLY_CLI_GET_LIST_LAYOUTS = 9,
+    TLY_CLI_GET_JSON = 10,
+    TLY_CLI_GET_HELP = 11,
 };
 
 enum {
@@ -264,6 +266,7 @@ static const tly_cli_option serve_options[] = {
     {"uploads", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"upload-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"shards", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(64), NULL},
+    {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
@@ -281,6 +284,7 @@ static const tly_cli_option get_options[] = {
     {"m", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1048576), NULL},
     {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), get_stored_choices},
     {"shards", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"raw", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"save-profile", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"list-layouts", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -562,7 +566,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Is the container what the model was?\n"
     "    tilery diff model.safetensors model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 17, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 18, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -606,6 +610,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --upload-limit BYTES  largest tensor that is taken (default: 17179869184)\n"
     "      --shards N            cut an answer into at most that many shards, where\n"
     "                            the client allows it (default: 4)\n"
+    "      --family FILE         a plug-in with layouts of its own, a shared library\n"
+    "                            that runs with the rights of the server; may be\n"
+    "                            repeated\n"
     "      --pack-limit BYTES    largest tensor that is packed; a larger one is\n"
     "                            served as it is kept (default: 4294967296)\n"
     "      --cache BYTES         memory for packed variants, so that each is packed\n"
@@ -623,7 +630,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Serve on a Unix socket:\n"
     "    tilery serve model.hrry --listen unix:/tmp/tilery.sock\n"},
-    {"get", tly_cli_run_get, get_options, 11, 0, 2, "tilery get [OPTION]... ADDRESS KEY -o FILE",
+    {"get", tly_cli_run_get, get_options, 12, 0, 2, "tilery get [OPTION]... ADDRESS KEY -o FILE",
     "Usage: tilery get [OPTION]... ADDRESS KEY -o FILE\n"
     "\n"
     "Fetches the tensor KEY from the server at ADDRESS and writes it to FILE, a\n"
@@ -651,6 +658,9 @@ const tly_cli_command tly_cli_commands[] = {
     "                            (default: kn)\n"
     "      --shards              let the server send the tensor in shards, side by\n"
     "                            side; they are put together here\n"
+    "      --family FILE         a plug-in with layouts of its own, a shared\n"
+    "                            library; LAYOUT may then be one of them, NAME or\n"
+    "                            NAME:ARGUMENTS; may be repeated\n"
     "      --raw                 write the bytes of the data alone, without a\n"
     "                            container\n"
     "      --save-profile PROFILE\n"
