@@ -510,12 +510,48 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
     }
 }
 
+/* Eight rows of 8-bit elements: vector i gets columns 2i and 2i + 1 of each lane, eight bytes
+ * each. */
+FLAT void transpose_eight(vec out[8], const uint8_t *src, int64_t q_src) {
+    vec a[8], b[8];
+    for (int i = 0; i < 8; i += 2) {
+        vec x = v_load(src + i * q_src), y = v_load(src + (i + 1) * q_src);
+        a[i] = v_lo(x, y, 1);
+        a[i + 1] = v_hi(x, y, 1);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        b[i] = v_lo(a[i], a[i + 2], 2);
+        b[i + 1] = v_hi(a[i], a[i + 2], 2);
+        b[i + 2] = v_lo(a[i + 1], a[i + 3], 2);
+        b[i + 3] = v_hi(a[i + 1], a[i + 3], 2);
+    }
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = v_lo(b[i], b[i + 4], 4);
+        out[2 * i + 1] = v_hi(b[i], b[i + 4], 4);
+    }
+}
+
+/* Column i of each lane of a group of tiles that lie side by side. */
+FLAT void put_column(uint8_t *dst, const pack_job *job, vec v, int i, int columns, int n) {
+    v_store_lanes(dst + i / columns * job->r_dst + i % columns * job->p_dst,
+                  n / columns * job->r_dst, v);
+}
+
 /* Tiles of 16/width rows whose columns, 8 or 16 bytes, lie side by side in the source: as many as
  * fill a vector together. */
 FLAT void transpose_beside(uint8_t *dst, const uint8_t *src, const pack_job *job, size_t width,
                            int columns) {
     const int n = (int)(16 / width);
     vec v[16], t[16];
+    if (width == 1) { /* sixteen rows at once would not fit the registers */
+        transpose_eight(v, src, job->q_src);
+        transpose_eight(t, src + 8 * job->q_src, job->q_src);
+        for (int i = 0; i < 8; i++) {
+            put_column(dst, job, v_lo(v[i], t[i], 8), 2 * i, columns, n);
+            put_column(dst, job, v_hi(v[i], t[i], 8), 2 * i + 1, columns, n);
+        }
+        return;
+    }
     for (int i = 0; i < n; i++) {
         v[i] = v_load(src + i * job->q_src);
     }
@@ -529,8 +565,7 @@ FLAT void transpose_beside(uint8_t *dst, const uint8_t *src, const pack_job *job
         }
     }
     for (int i = 0; i < n; i++) {
-        v_store_lanes(dst + i / columns * job->r_dst + i % columns * job->p_dst,
-                      n / columns * job->r_dst, v[i]);
+        put_column(dst, job, v[i], i, columns, n);
     }
 }
 
