@@ -7,104 +7,45 @@
 
 #include "base/bytes.h"
 #include "num/fast.h"
+#include "num/narrow.h"
 
-#define FLAT static inline __attribute__((always_inline))
+/* Widths of the fields of a format narrower than f32, and its special numbers. */
+#define F16_FIELDS  5, 10, NUM_SPECIALS_IEEE
+#define BF16_FIELDS 8, 7, NUM_SPECIALS_IEEE
+#define E4M3_FIELDS 4, 3, NUM_SPECIALS_MAX
+#define E5M2_FIELDS 5, 2, NUM_SPECIALS_IEEE
 
-/* Widths of the fields of a format narrower than f32; `has_inf`: the IEEE way. */
-#define F16_FIELDS  5, 10, 1
-#define BF16_FIELDS 8, 7, 1
-#define E4M3_FIELDS 4, 3, 0
-#define E5M2_FIELDS 5, 2, 1
-
-FLAT int32_t float_bits(float f) {
-    int32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-/* All numbers below fit in 31 bits: vectors compare signed ones faster. Both values of a choice are
- * always computed; a branch would end the vectors. */
-FLAT int32_t pick(int condition, int32_t yes, int32_t no) {
-    int32_t mask = -(int32_t)condition;
-    return (yes & mask) | (no & ~mask);
-}
-
-FLAT uint32_t widen(uint32_t code, int32_t e, int32_t m, int has_inf) {
-    int32_t bias = (1 << (e - 1)) - 1, top = ((1 << e) - 1) << m, all = (1 << (e + m)) - 1;
-    uint32_t sign = code >> (e + m) << 31;
-    int32_t abs = (int32_t)code & all, made = (abs << (23 - m)) + ((127 - bias) << 23);
-    if (e < 8) { /* subnormal: abs * 2^(1 - bias - m) */
-        union {
-            int32_t bits;
-            float value;
-        } unit = {(127 + 1 - bias - m) << 23};
-        int32_t small = float_bits((float)abs * unit.value);
-        made = pick(abs < 1 << m, small, made);
-    }
-    if (has_inf) {
-        int32_t special = (abs << (23 - m)) | 0x7F800000 | pick(abs > top, 0x400000, 0);
-        made = pick(abs >= top, special, made);
-    } else {
-        made = pick(abs == all, 0x7FC00000, made);
-    }
-    return sign | (uint32_t)made;
-}
-
-/* Rounds to nearest even at a place that is higher for subnormals, whose exponent is that of the
- * smallest normal numbers. */
-FLAT uint32_t narrow(uint32_t x, int32_t e, int32_t m, int has_inf, uint32_t saturate) {
-    int32_t bias = (1 << (e - 1)) - 1, top = ((1 << e) - 1) << m, all = (1 << (e + m)) - 1;
-    int32_t limit = has_inf ? top : all; /* the first code that is no finite number */
-    int32_t abs = (int32_t)(x & 0x7FFFFFFF), cut = 23 - m, made, nan;
-    uint32_t sign = x >> 31 << (e + m);
-    if (e == 8) {
-        made = (int32_t)(((uint32_t)abs + ((1u << (cut - 1)) - 1) + ((uint32_t)abs >> cut & 1)) >>
-                         cut);
-    } else {
-        int32_t lowest = 128 - bias, exponent = abs >> 23, shift;
-        int32_t mantissa = (abs & 0x7FFFFF) | 0x800000;
-        int32_t normal = exponent > lowest ? exponent : lowest;
-        shift = cut + (normal - exponent);
-        shift = shift < 30 ? shift : 30; /* all of it is cut off */
-        made = (mantissa + ((1 << (shift - 1)) - 1) + (mantissa >> shift & 1)) >> shift;
-        made += (normal - lowest) << m;
-    }
-    made = made < limit ? made : limit - (int32_t)saturate;
-    nan = has_inf ? top | 1 << (m - 1) | (abs >> cut & ((1 << m) - 1)) : all;
-    return sign | (uint32_t)pick(abs > 0x7F800000, nan, made);
-}
-
-FLAT uint32_t load_f32(const uint8_t *p) {
+NUM_FLAT uint32_t load_f32(const uint8_t *p) {
     return tly_base_load_u32(p);
 }
-FLAT uint32_t load_f16(const uint8_t *p) {
-    return widen(tly_base_load_u16(p), F16_FIELDS);
+NUM_FLAT uint32_t load_f16(const uint8_t *p) {
+    return num_widen(tly_base_load_u16(p), F16_FIELDS);
 }
-FLAT uint32_t load_bf16(const uint8_t *p) {
-    return widen(tly_base_load_u16(p), BF16_FIELDS);
+NUM_FLAT uint32_t load_bf16(const uint8_t *p) {
+    return num_widen(tly_base_load_u16(p), BF16_FIELDS);
 }
-FLAT uint32_t load_e4m3(const uint8_t *p) {
-    return widen(*p, E4M3_FIELDS);
+NUM_FLAT uint32_t load_e4m3(const uint8_t *p) {
+    return num_widen(*p, E4M3_FIELDS);
 }
-FLAT uint32_t load_e5m2(const uint8_t *p) {
-    return widen(*p, E5M2_FIELDS);
+NUM_FLAT uint32_t load_e5m2(const uint8_t *p) {
+    return num_widen(*p, E5M2_FIELDS);
 }
-FLAT uint32_t make_f16(uint32_t x, uint32_t saturate) {
-    return narrow(x, F16_FIELDS, saturate);
+NUM_FLAT uint32_t make_f16(uint32_t x, uint32_t saturate) {
+    return num_narrow(x, F16_FIELDS, saturate);
 }
-FLAT uint32_t make_bf16(uint32_t x, uint32_t saturate) {
-    return narrow(x, BF16_FIELDS, saturate);
+NUM_FLAT uint32_t make_bf16(uint32_t x, uint32_t saturate) {
+    return num_narrow(x, BF16_FIELDS, saturate);
 }
-FLAT uint32_t make_e4m3(uint32_t x, uint32_t saturate) {
-    return narrow(x, E4M3_FIELDS, saturate);
+NUM_FLAT uint32_t make_e4m3(uint32_t x, uint32_t saturate) {
+    return num_narrow(x, E4M3_FIELDS, saturate);
 }
-FLAT uint32_t make_e5m2(uint32_t x, uint32_t saturate) {
-    return narrow(x, E5M2_FIELDS, saturate);
+NUM_FLAT uint32_t make_e5m2(uint32_t x, uint32_t saturate) {
+    return num_narrow(x, E5M2_FIELDS, saturate);
 }
-FLAT void store_2(uint8_t *p, uint32_t code) {
+NUM_FLAT void store_2(uint8_t *p, uint32_t code) {
     tly_base_store_u16(p, (uint16_t)code);
 }
-FLAT void store_1(uint8_t *p, uint32_t code) {
+NUM_FLAT void store_1(uint8_t *p, uint32_t code) {
     *p = (uint8_t)code;
 }
 

@@ -22,6 +22,7 @@
 typedef struct job {
     const tly_context *context;
     const quant_kernels *kernels;
+    const num_fast_table *fast;
     tly_quant_view quant;
     const uint8_t *codes; /* row-major */
     const tly_format *to;
@@ -62,49 +63,63 @@ static void finish(const job *j, uint64_t first, size_t n, const float *values) 
 }
 
 /* 32-bit codes: the difference needs more than 32 bits. */
-static void run_wide(const job *j, const tly_quant_run *run, size_t done, size_t n, float *out) {
+static void run_wide(const job *j, const tly_quant_run *run, uint64_t done, size_t n, float *out) {
     for (size_t i = 0; i < n; i++) {
         uint64_t code = 0;
         tly_num_load_codes(j->codes, run->first + done + i, 1, j->bits, &code, &code);
-        out[i] = tly_tensor_quant_value(&j->quant, run->block + (done + i) * run->step, code);
+        out[i] = tly_tensor_quant_value(&j->quant, run->block + (done + i) / run->hold * run->step,
+                                        code);
+    }
+}
+
+static void run_affine(const job *j, const tly_quant_part *part, const int32_t *codes, float *out) {
+    size_t at = 0;
+    if (part->hold == 1) {
+        j->kernels->affine_each(out, codes, part->count, part->scales, part->zeros);
+        return;
+    }
+    for (size_t i = 0; i < part->num; i++) {
+        size_t from = at, n = tly_quant_segment(part, i, &at);
+        j->kernels->affine(out + from, codes + from, n, part->scales[i], part->zeros[i]);
+    }
+}
+
+static void run_scaled(const job *j, const tly_quant_part *part, const int32_t *codes, float *out) {
+    float values[QUANT_CHUNK];
+    size_t at = 0;
+    for (size_t i = 0; i < part->count; i++) {
+        values[i] = j->values[(uint32_t)codes[i] & 255];
+    }
+    if (part->hold == 1) {
+        j->kernels->scale_each(out, values, part->count, part->scales);
+        return;
+    }
+    for (size_t i = 0; i < part->num; i++) {
+        size_t from = at, n = tly_quant_segment(part, i, &at);
+        j->kernels->scale(out + from, values + from, n, part->scales[i]);
     }
 }
 
 static tly_status run_values(void *user, const tly_quant_run *run) {
     const job *j = user;
-    float scales[QUANT_CHUNK], out[QUANT_CHUNK], values[QUANT_CHUNK];
-    int32_t zeros[QUANT_CHUNK], codes[QUANT_CHUNK];
-    size_t n;
-    for (uint64_t done = 0; done < run->count; done += n) {
-        uint64_t block = run->block + done * run->step;
-        n = run->count - done < QUANT_CHUNK ? run->count - done : QUANT_CHUNK;
+    tly_quant_part part;
+    float out[QUANT_CHUNK];
+    int32_t codes[QUANT_CHUNK];
+    for (uint64_t done = 0; done < run->count; done += part.count) {
+        uint64_t block;
+        tly_quant_cut(run, done, &part, &block);
         if (j->bits == 32) {
-            run_wide(j, run, done, n, out);
-            finish(j, run->first + done, n, out);
-            continue;
-        }
-        expand(j, run->first + done, n, codes);
-        for (size_t i = 0; i < (run->step == 0 ? 1 : n); i++) {
-            scales[i] = tly_tensor_quant_scale(&j->quant, block + i * run->step);
-            zeros[i] = tly_tensor_quant_zero(&j->quant, block + i * run->step);
-        }
-        if (j->quant.q->scheme <= TLY_QUANT_PER_BLOCK) {
-            if (run->step == 0) {
-                j->kernels->affine(out, codes, n, scales[0], zeros[0]);
-            } else {
-                j->kernels->affine_each(out, codes, n, scales, zeros);
-            }
+            run_wide(j, run, done, part.count, out);
         } else {
-            for (size_t i = 0; i < n; i++) {
-                values[i] = j->values[(uint32_t)codes[i] & 255];
-            }
-            if (run->step == 0) {
-                j->kernels->scale(out, values, n, scales[0]);
+            expand(j, part.first, part.count, codes);
+            tly_quant_load(&j->quant, j->fast, block, run->step, part.num, part.scales, part.zeros);
+            if (j->quant.q->scheme <= TLY_QUANT_PER_BLOCK) {
+                run_affine(j, &part, codes, out);
             } else {
-                j->kernels->scale_each(out, values, n, scales);
+                run_scaled(j, &part, codes, out);
             }
         }
-        finish(j, run->first + done, n, out);
+        finish(j, part.first, part.count, out);
     }
     return TLY_OK;
 }
@@ -224,6 +239,7 @@ tly_status tly_dequantize(const tly_context *context, const tly_tensor *src, tly
     if (status == TLY_OK && count > 0) {
         j = (job){.context = context,
                   .kernels = quant_kernels_for(tly_context_simd(context)),
+                  .fast = num_fast_level(tly_context_simd(context)),
                   .quant = view.quant,
                   .to = to,
                   .out = out,

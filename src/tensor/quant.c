@@ -99,6 +99,9 @@ float tly_tensor_quant_scale(const tly_quant_view *quant, uint64_t block) {
     if (quant->scale_format->id == TLY_F32) {
         return float_of((uint32_t)code);
     }
+    if (quant->scale_format->id == TLY_F8E8M0 && code != 0 && code != 0xFF) {
+        return float_of((uint32_t)code << 23); /* the exponent of f32 has the same bias */
+    }
     return float_of((uint32_t)tly_num_round(
         tly_format_find(TLY_F32), tly_num_unpack(quant->scale_format, code), control, &flags));
 }

@@ -31,6 +31,16 @@ typedef struct quant_kernels {
                      int32_t low, int32_t high);
     void (*quantize_each)(int32_t *out, const float *values, size_t n, const float *scales,
                           const int32_t *zeros, int32_t low, int32_t high);
+    /* values /= scales in place; scales are powers of two. */
+    void (*divide)(float *values, size_t n, const float *scales);
+    /* Codes of a float type of up to 8 bits with so many exponent and mantissa bits, to nearest
+     * even, beyond its range the largest: e4m3, e5m2, e2m1, e2m3 or e3m2. Finite values. */
+    void (*minifloat)(int32_t *out, const float *values, size_t n, int exponent_bits,
+                      int mantissa_bits);
+    /* The nearest of 16 rising levels to value / scale (0 where the scale is 0), of two the lower.
+     */
+    void (*levels)(int32_t *out, const float *values, size_t n, const float *scales,
+                   const float *levels);
 } quant_kernels;
 
 extern const quant_kernels quant_kernels_portable;

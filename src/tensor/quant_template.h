@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "num/narrow.h"
 #include "tensor/quant_kernels.h"
 
 static void expand8(int32_t *restrict out, const uint8_t *restrict codes, size_t n, int is_signed) {
@@ -136,5 +137,61 @@ static void quantize_each(int32_t *restrict out, const float *restrict values, s
     }
 }
 
-const quant_kernels KERNELS = {expand8,   expand4,    expand2, affine,   affine_each,
-                               scale_all, scale_each, range,   quantize, quantize_each};
+/* A quotient of f32 is below the smallest number only where the element rounds to zero. */
+static void divide(float *restrict values, size_t n, const float *restrict scales) {
+    for (size_t i = 0; i < n; i++) {
+        values[i] /= scales[i];
+    }
+}
+
+static inline __attribute__((always_inline)) void to_minifloat(int32_t *restrict out,
+                                                               const float *restrict values,
+                                                               size_t n, int e, int m,
+                                                               int specials) {
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        out[i] = (int32_t)num_narrow(bits, e, m, specials, 1);
+    }
+}
+
+static void minifloat(int32_t *out, const float *values, size_t n, int exponent_bits,
+                      int mantissa_bits) {
+    switch (exponent_bits * 8 + mantissa_bits) {
+    case 4 * 8 + 3:
+        to_minifloat(out, values, n, 4, 3, NUM_SPECIALS_MAX);
+        break;
+    case 5 * 8 + 2:
+        to_minifloat(out, values, n, 5, 2, NUM_SPECIALS_IEEE);
+        break;
+    case 2 * 8 + 1:
+        to_minifloat(out, values, n, 2, 1, NUM_SPECIALS_NONE);
+        break;
+    case 2 * 8 + 3:
+        to_minifloat(out, values, n, 2, 3, NUM_SPECIALS_NONE);
+        break;
+    default:
+        to_minifloat(out, values, n, 3, 2, NUM_SPECIALS_NONE);
+        break;
+    }
+}
+
+static void find_levels(int32_t *restrict out, const float *restrict values, size_t n,
+                        const float *restrict scales, const float *levels) {
+    double middle[15];
+    for (int k = 0; k < 15; k++) {
+        middle[k] = ((double)levels[k] + (double)levels[k + 1]) / 2;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double v = scales[i] > 0 ? (double)values[i] / (double)scales[i] : 0;
+        int32_t code = 0;
+        for (int k = 0; k < 15; k++) { /* middles that lie below */
+            code += v > middle[k];
+        }
+        out[i] = code;
+    }
+}
+
+const quant_kernels KERNELS = {expand8,   expand4,    expand2,    affine,   affine_each,
+                               scale_all, scale_each, range,      quantize, quantize_each,
+                               divide,    minifloat,  find_levels};

@@ -89,20 +89,22 @@ static void load_values(const tly_quantize *z, uint64_t first, size_t n, float *
 static tly_status find_range(void *user, const tly_quant_run *run) {
     tly_quantize *z = user;
     float values[QUANT_CHUNK];
-    size_t n;
-    for (uint64_t done = 0; done < run->count; done += n) {
-        uint64_t block = run->block + done * run->step;
+    tly_quant_part part;
+    for (uint64_t done = 0; done < run->count; done += part.count) {
+        uint64_t block;
         uint32_t bad = 0;
-        n = run->count - done < QUANT_CHUNK ? run->count - done : QUANT_CHUNK;
-        load_values(z, run->first + done, n, values);
-        if (run->step == 0) {
-            z->kernels->range(values, n, &z->scales[block], &z->highs[block], &bad);
-        } else {
-            for (size_t i = 0; i < n; i++) {
-                uint64_t b = block + i * run->step;
+        size_t at = 0;
+        tly_quant_cut(run, done, &part, &block);
+        load_values(z, part.first, part.count, values);
+        for (size_t i = 0; i < part.num; i++, block += run->step) {
+            size_t from = at;
+            if (part.hold > 1) {
+                size_t n = tly_quant_segment(&part, i, &at);
+                z->kernels->range(values + from, n, &z->scales[block], &z->highs[block], &bad);
+            } else {
                 bad |= !isfinite(values[i]);
-                z->scales[b] = values[i] < z->scales[b] ? values[i] : z->scales[b];
-                z->highs[b] = values[i] > z->highs[b] ? values[i] : z->highs[b];
+                z->scales[block] = values[i] < z->scales[block] ? values[i] : z->scales[block];
+                z->highs[block] = values[i] > z->highs[block] ? values[i] : z->highs[block];
             }
         }
         if (bad) {
@@ -190,85 +192,80 @@ typedef struct job {
     uint8_t *out;
 } job;
 
-/* The number of middles between levels that lie below: the nearest level, of two the lower. */
-static void find_levels(int32_t *codes, const float *values, const float *scales, size_t n,
-                        uint64_t step) {
-    double middle[15];
-    for (int k = 0; k < 15; k++) {
-        middle[k] = ((double)tly_tensor_nf4[k] + (double)tly_tensor_nf4[k + 1]) / 2;
-    }
-    for (size_t i = 0; i < n; i++) {
-        float scale = scales[i * (step != 0)];
-        double v = scale > 0 ? (double)values[i] / (double)scale : 0;
-        int32_t code = 0;
-        for (int k = 0; k < 15; k++) {
-            code += v > middle[k];
+/* One scale for each element, for the loops that are not worth segments. */
+static void spread(const tly_quant_part *part, float *out_scales, int32_t *out_zeros) {
+    size_t at = 0;
+    for (size_t i = 0; i < part->num; i++) {
+        size_t from = at;
+        (void)tly_quant_segment(part, i, &at);
+        for (size_t k = from; k < at; k++) {
+            out_scales[k] = part->scales[i];
+            out_zeros[k] = part->zeros[i];
         }
-        codes[i] = code;
     }
 }
 
 static void find_wide(const tly_quantize *z, uint64_t *codes, const float *values,
-                      const float *scales, const int32_t *zeros, size_t n, uint64_t step) {
+                      const float *scales, const int32_t *zeros, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        int64_t zero = zeros[i * (step != 0)];
-        double v = nearbyint((double)values[i] / (double)scales[i * (step != 0)]);
-        double low = (double)(z->low - zero), high = (double)(z->high - zero);
+        double v = nearbyint((double)values[i] / (double)scales[i]);
+        double low = (double)(z->low - zeros[i]), high = (double)(z->high - zeros[i]);
         v = v < low ? low : v;
         v = v > high ? high : v;
-        codes[i] = (uint64_t)((int64_t)v + zero);
+        codes[i] = (uint64_t)((int64_t)v + zeros[i]);
     }
 }
 
-/* Values over their power of two, rounded in the storage type. */
-static void find_scaled(const tly_quantize *z, uint64_t *codes, const float *values,
-                        const float *scales, size_t n, uint64_t step) {
-    tly_convert_options options = {.size = sizeof options, .saturate = 1};
-    uint32_t bits[QUANT_CHUNK];
-    uint8_t packed[QUANT_CHUNK] = {0};
-    for (size_t i = 0; i < n; i++) {
-        bits[i] = bits_of((float)((double)values[i] / (double)scales[i * (step != 0)]));
-        bits[i] = TLY_BASE_LE32(bits[i]);
+static void find_affine(const tly_quantize *z, const tly_quant_part *part, const float *values,
+                        int32_t *codes) {
+    size_t at = 0;
+    if (part->hold == 1) {
+        z->kernels->quantize_each(codes, values, part->count, part->scales, part->zeros,
+                                  (int32_t)z->low, (int32_t)z->high);
+        return;
     }
-    (void)tly_convert(z->context, z->storage, packed, 0, tly_format_find(TLY_F32), bits, 0, n,
-                      &options, NULL);
-    tly_num_load_codes(packed, 0, (uint32_t)n, z->storage->bits, codes, codes);
+    for (size_t i = 0; i < part->num; i++) {
+        size_t from = at, n = tly_quant_segment(part, i, &at);
+        z->kernels->quantize(codes + from, values + from, n, part->scales[i], part->zeros[i],
+                             (int32_t)z->low, (int32_t)z->high);
+    }
 }
 
 static tly_status write_codes(void *user, const tly_quant_run *run) {
     const job *j = user;
     const tly_quantize *z = j->z;
+    const tly_format *f = z->storage;
+    tly_quant_part part;
     float values[QUANT_CHUNK], scales[QUANT_CHUNK];
     int32_t zeros[QUANT_CHUNK], small[QUANT_CHUNK];
     uint64_t codes[QUANT_CHUNK];
-    size_t n;
-    for (uint64_t done = 0; done < run->count; done += n) {
-        uint64_t block = run->block + done * run->step;
-        n = run->count - done < QUANT_CHUNK ? run->count - done : QUANT_CHUNK;
-        load_values(z, run->first + done, n, values);
-        for (size_t i = 0; i < (run->step == 0 ? 1 : n); i++) {
-            scales[i] = z->scales[block + i * run->step];
-            zeros[i] = z->zeros[block + i * run->step];
+    for (uint64_t done = 0; done < run->count; done += part.count) {
+        uint64_t block;
+        size_t n;
+        tly_quant_cut(run, done, &part, &block);
+        n = part.count;
+        load_values(z, part.first, n, values);
+        for (size_t i = 0; i < part.num; i++, block += run->step) {
+            part.scales[i] = z->scales[block];
+            part.zeros[i] = z->zeros[block];
         }
-        if (z->quant.q->scheme == TLY_QUANT_MXFP) {
-            find_scaled(z, codes, values, scales, n, run->step);
-        } else if (z->storage->bits == 32) {
-            find_wide(z, codes, values, scales, zeros, n, run->step);
+        if (z->quant.q->scheme == TLY_QUANT_NF4) {
+            spread(&part, scales, zeros);
+            z->kernels->levels(small, values, n, scales, tly_tensor_nf4);
+        } else if (z->quant.q->scheme == TLY_QUANT_MXFP && f->klass == TLY_CLASS_FLOAT) {
+            spread(&part, scales, zeros);
+            z->kernels->divide(values, n, scales);
+            z->kernels->minifloat(small, values, n, f->exponent_bits, f->mantissa_bits);
+        } else if (f->bits == 32) {
+            spread(&part, scales, zeros);
+            find_wide(z, codes, values, scales, zeros, n);
         } else {
-            if (z->quant.q->scheme == TLY_QUANT_NF4) {
-                find_levels(small, values, scales, n, run->step);
-            } else if (run->step == 0) {
-                z->kernels->quantize(small, values, n, scales[0], zeros[0], (int32_t)z->low,
-                                     (int32_t)z->high);
-            } else {
-                z->kernels->quantize_each(small, values, n, scales, zeros, (int32_t)z->low,
-                                          (int32_t)z->high);
-            }
-            for (size_t i = 0; i < n; i++) {
-                codes[i] = (uint32_t)small[i] & (uint32_t)tly_num_mask(z->storage->bits);
-            }
+            find_affine(z, &part, values, small);
         }
-        tly_num_store_codes(j->out, run->first + done, (uint32_t)n, z->storage->bits, codes, codes);
+        for (size_t i = 0; i < n && f->bits < 32; i++) {
+            codes[i] = (uint32_t)small[i] & (uint32_t)tly_num_mask(f->bits);
+        }
+        tly_num_store_codes(j->out, part.first, (uint32_t)n, f->bits, codes, codes);
     }
     return TLY_OK;
 }

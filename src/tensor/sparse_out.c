@@ -104,13 +104,23 @@ typedef struct feed {
     const tly_view *from;
     uint64_t last[TLY_MAX_RANK]; /* keys are indices in the order of the destination */
     int has_last;
-    int rises;
+    int rises;  /* in the order of the destination */
+    int turned; /* in that order backwards: rows that come column by column */
 } feed;
 
 static void key_of(const tly_sparse_out *out, const uint64_t *index, uint64_t *key) {
     for (uint32_t k = 0; k < out->rank; k++) {
         key[k] = index[out->order[k]];
     }
+}
+
+static int compare_turned(const uint64_t *a, const uint64_t *b, uint32_t rank) {
+    for (uint32_t k = rank; k-- > 0;) {
+        if (a[k] != b[k]) {
+            return a[k] < b[k] ? -1 : 1;
+        }
+    }
+    return 0;
 }
 
 static int compare_keys(const uint64_t *a, const uint64_t *b, uint32_t rank) {
@@ -160,6 +170,7 @@ static tly_status look_at_order(void *user, const uint64_t *index, int64_t bit) 
     (void)bit;
     key_of(f->out, index, key);
     f->rises = f->rises && (!f->has_last || compare_keys(f->last, key, f->out->rank) < 0);
+    f->turned = f->turned && (!f->has_last || compare_turned(f->last, key, f->out->rank) < 0);
     memcpy(f->last, key, f->out->rank * sizeof *key);
     f->has_last = 1;
     return TLY_OK;
@@ -264,17 +275,73 @@ static tly_status fill_unordered(tly_sparse_out *out, const tly_view *from,
     return status;
 }
 
+/* ---- rows from columns -------------------------------------------------------------------------
+ */
+
+static uint64_t pointer(const tly_sparse_out *out, uint64_t number) {
+    return tly_base_load_u64((const uint8_t *)out->buffers[2] + number * 8);
+}
+
+static tly_status count_major(void *user, const uint64_t *index, int64_t bit) {
+    const feed *f = user;
+    uint64_t major = index[f->out->order[0]];
+    (void)bit;
+    put_word(f->out, 2, major + 1, pointer(f->out, major + 1) + 1);
+    return TLY_OK;
+}
+
+/* The pointer of a row is where its next element goes. */
+static tly_status put_scattered(void *user, const uint64_t *index, int64_t bit) {
+    const feed *f = user;
+    const tly_sparse_out *out = f->out;
+    uint64_t major = index[out->order[0]], at = pointer(out, major);
+    put_word(out, 2, major, at + 1);
+    put_word(out, 1, at, index[out->order[1]]);
+    tly_num_copy_element(out->buffers[0], (int64_t)(at * out->bits), f->from->bytes, bit,
+                         out->bits);
+    return TLY_OK;
+}
+
+/* Rows whose elements come column by column find their places by counting, without any memory. */
+static tly_status fill_turned(tly_sparse_out *out, feed *f) {
+    tly_status status;
+    memset(out->buffers[2], 0, (out->num_major + 1) * 8);
+    status = tly_tensor_view_each(f->from, count_major, f);
+    for (uint64_t m = 0; m < out->num_major; m++) {
+        put_word(out, 2, m + 1, pointer(out, m) + pointer(out, m + 1));
+    }
+    if (status == TLY_OK) {
+        status = tly_tensor_view_each(f->from, put_scattered, f);
+    }
+    for (uint64_t m = out->num_major; m > 0; m--) { /* each is now the end of its row */
+        put_word(out, 2, m, pointer(out, m - 1));
+    }
+    put_word(out, 2, 0, 0);
+    out->nnz = f->from->d->nnz;
+    out->next_major = out->num_major + 1;
+    return status;
+}
+
 tly_status tly_sparse_out_fill(tly_sparse_out *out, const tly_view *from, tly_tensor_budget *budget,
                                tly_error *error) {
-    feed f = {.out = out, .from = from, .rises = 1};
+    feed f = {.out = out, .from = from, .rises = 1, .turned = 1};
     tly_status status;
     if (tly_tensor_view_is_full(from)) {
         status = tly_tensor_view_scan(from, out->order, put_nonzero, &f);
+    } else if (out->buffers == NULL && out->layout != TLY_LAYOUT_CSF) {
+        out->nnz = from->d->nnz; /* all of them */
+        return TLY_OK;
     } else {
         status = tly_tensor_view_each(from, look_at_order, &f);
-        if (status == TLY_OK) {
-            status = f.rises ? tly_tensor_view_each(from, put_stored, &f)
-                             : fill_unordered(out, from, budget, error);
+        if (status != TLY_OK) {
+            return status;
+        }
+        if (f.rises) {
+            status = tly_tensor_view_each(from, put_stored, &f);
+        } else if (f.turned && out->layout != TLY_LAYOUT_CSF && out->layout != TLY_LAYOUT_COO) {
+            status = fill_turned(out, &f);
+        } else {
+            status = fill_unordered(out, from, budget, error);
         }
     }
     tly_sparse_out_end(out);
