@@ -51,7 +51,9 @@ uint64_t tly_pto_ieee_encode(uint32_t dtype, tly_number number,
     }
     uint64_t bits = (uint64_t)tly_num_round(tly_format_of_tile(dtype), number, how, &raised);
     *flags |= flags_of(raised);
-    return tly_pto_canonical(bits, dtype);
+    bool beyond = !integer && (raised & TLY_FLAG_OVERFLOW) != 0 &&
+                  tly_pto_class_is_nan(tly_pto_classify(dtype, bits));
+    return beyond ? tly_pto_formats[dtype].canonical_nan : tly_pto_canonical(bits, dtype);
 }
 
 /* A NaN among the operands decides: the result is a quiet NaN, INVALID if one of them signals. */
