@@ -130,6 +130,128 @@ static size_t expect_trap(uint8_t *out_result) {
     return 24;
 }
 
+static size_t expect_vadd(uint8_t *out_result) {
+    static uint32_t words[6000];
+    uint64_t state = 1;
+    for (size_t i = 0; i < 6000; i++) {
+        words[i] = (uint32_t)(next_random(&state) >> 32);
+    }
+    for (size_t i = 0; i < 3000; i++) {
+        put(out_result + 4 * i, words[i] + words[3000 + i], 4);
+    }
+    return 12000;
+}
+
+static size_t expect_softmax(uint8_t *out_result) {
+    uint64_t state = 1;
+    for (size_t row = 0; row < 32; row++) {
+        uint32_t words[40];
+        uint32_t weights[40];
+        uint32_t largest = 0;
+        uint32_t sum = 0;
+        for (size_t i = 0; i < 40; i++) {
+            words[i] = (uint32_t)(next_random(&state) >> 58);
+            largest = words[i] > largest ? words[i] : largest;
+        }
+        for (size_t i = 0; i < 40; i++) {
+            uint32_t below = largest - words[i];
+            weights[i] = UINT32_C(65536) >> (below < 20 ? below : 20);
+            sum += weights[i];
+        }
+        for (size_t i = 0; i < 40; i++) {
+            put(out_result + 4 * (40 * row + i), (weights[i] << 14) / sum, 4);
+        }
+    }
+    return 5120;
+}
+
+static size_t expect_gemm(uint8_t *out_result) {
+    enum { M = 35, N = 100, K = 700 };
+    static int8_t a[M][K];
+    static int8_t b[K][N];
+    uint64_t state = 1;
+    for (size_t i = 0; i < M * K; i++) {
+        a[i / K][i % K] = (int8_t)(uint8_t)(next_random(&state) >> 56);
+    }
+    for (size_t i = 0; i < K * N; i++) {
+        b[i / N][i % N] = (int8_t)(uint8_t)(next_random(&state) >> 56);
+    }
+    for (size_t i = 0; i < M * N; i++) {
+        int32_t sum = 0;
+        for (size_t k = 0; k < K; k++) {
+            sum += a[i / N][k] * b[k][i % N];
+        }
+        put(out_result + 4 * i, (uint32_t)sum, 4);
+    }
+    return 4 * (size_t)M * N;
+}
+
+/* The profile takes the bits of elements and scales as whole numbers. */
+static size_t expect_mxgemm(uint8_t *out_result) {
+    enum { M = 24, N = 40, K = 128, GROUP = 32 };
+    static uint8_t a[M][K];
+    static uint8_t b[K][N];
+    uint8_t a_scales[M][K / GROUP];
+    uint8_t b_scales[K / GROUP][N];
+    uint64_t state = 1;
+    for (size_t i = 0; i < M * K; i++) {
+        a[i / K][i % K] = (uint8_t)(next_random(&state) >> 56) & 119;
+    }
+    for (size_t i = 0; i < K * N; i++) {
+        b[i / N][i % N] = (uint8_t)(next_random(&state) >> 56) & 119;
+    }
+    for (size_t i = 0; i < M * (K / GROUP); i++) {
+        a_scales[i / (K / GROUP)][i % (K / GROUP)] = (uint8_t)(120 + (next_random(&state) >> 60));
+    }
+    for (size_t i = 0; i < (K / GROUP) * N; i++) {
+        b_scales[i / N][i % N] = (uint8_t)(120 + (next_random(&state) >> 60));
+    }
+    for (size_t i = 0; i < M * N; i++) {
+        uint64_t sum = 0;
+        for (size_t k = 0; k < K; k++) {
+            sum += (uint64_t)a[i / N][k] * a_scales[i / N][k / GROUP] * b[k][i % N] *
+                   b_scales[k / GROUP][i % N];
+        }
+        put(out_result + 4 * i, sum, 4);
+    }
+    return 4 * (size_t)M * N;
+}
+
+static size_t expect_histogram(uint8_t *out_result) {
+    uint32_t counts[16] = {0};
+    uint64_t state = 1;
+    for (size_t i = 0; i < 8192; i++) {
+        const uint64_t random = next_random(&state);
+        counts[random >> 60 & random >> 10 & 15]++;
+    }
+    for (size_t i = 0; i < 16; i++) {
+        put(out_result + 4 * i, counts[i], 4);
+    }
+    return 64;
+}
+
+static int compare_floats(const void *a, const void *b) {
+    const float x = *(const float *)a;
+    const float y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static size_t expect_tilesort(uint8_t *out_result) {
+    static float numbers[1024];
+    uint64_t state = 1;
+    for (size_t i = 0; i < 1024; i++) {
+        const uint32_t bits = (uint32_t)(next_random(&state) >> 32) & 0xBFFFFFFF;
+        memcpy(&numbers[i], &bits, sizeof(bits));
+    }
+    qsort(numbers, 1024, sizeof(numbers[0]), compare_floats);
+    for (size_t i = 0; i < 1024; i++) {
+        uint32_t bits = 0;
+        memcpy(&bits, &numbers[i], sizeof(bits));
+        put(out_result + 4 * i, bits, 4);
+    }
+    return 4096;
+}
+
 /* Bytes in hex, each two digits; a word that begins with @ is an address. */
 static size_t read_golden(const char *name, uint8_t *out_bytes, size_t capacity) {
     char path[128];
@@ -151,8 +273,10 @@ static size_t read_golden(const char *name, uint8_t *out_bytes, size_t capacity)
 }
 
 static const example examples[] = {
-    {"memcpy", expect_memcpy}, {"crc", expect_crc},   {"sort", expect_sort},
-    {"queue", expect_queue},   {"trap", expect_trap},
+    {"memcpy", expect_memcpy},       {"crc", expect_crc},           {"sort", expect_sort},
+    {"queue", expect_queue},         {"trap", expect_trap},         {"vadd", expect_vadd},
+    {"softmax", expect_softmax},     {"gemm", expect_gemm},         {"mxgemm", expect_mxgemm},
+    {"histogram", expect_histogram}, {"tilesort", expect_tilesort},
 };
 
 static tly_context *context;
@@ -277,6 +401,7 @@ static void examples_leave_what_they_should(void **state) {
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         check_example(&examples[i], 0, false);
         check_example(&examples[i], 3, false);
+        check_example(&examples[i], 3, true);
     }
 }
 
