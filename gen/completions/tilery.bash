@@ -31,6 +31,7 @@ _tilery() {
     serve:--tls-key) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--tls-client-ca) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--access) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    serve:--metrics) :; return ;;
     serve:--max-connections) :; return ;;
     serve:--uploads) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--upload-limit) :; return ;;
@@ -40,6 +41,7 @@ _tilery() {
     serve:--cache) :; return ;;
     serve:--idle-timeout) :; return ;;
     serve:--log) COMPREPLY=($(compgen -W 'error warning info debug' -- "$word")); return ;;
+    serve:--log-format) COMPREPLY=($(compgen -W 'text json' -- "$word")); return ;;
     get:-o|get:--output) COMPREPLY=($(compgen -f -- "$word")); return ;;
     get:-l|get:--layout) :; return ;;
     get:-k|get:--kernel) :; return ;;
@@ -98,7 +100,7 @@ _tilery() {
         convert) COMPREPLY=($(compgen -W '-o --output --to --tensor -l --layout --dtype --round --saturate --dequantize --skip-unsupported --json -h --help' -- "$word")) ;;
         verify) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --idle-timeout --log --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --metrics --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --idle-timeout --log --log-format --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;

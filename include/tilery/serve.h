@@ -44,6 +44,11 @@ TLY_API tly_status tly_catalogue_open_uploads(tly_catalogue *catalogue, const ch
                                               tly_error *error);
 
 /* Tensors on offer; those of uploads may become more while a server runs. Thread-safe. */
+/* Shows what `from` takes and shows from clients as well: for a catalogue that takes its place
+ * while a server runs. Errors: INVALID_ARGUMENT (there is a folder already). */
+TLY_API tly_status tly_catalogue_share_uploads(tly_catalogue *catalogue, const tly_catalogue *from,
+                                               tly_error *error);
+
 TLY_API uint64_t tly_catalogue_num_tensors(const tly_catalogue *catalogue);
 
 /* Key of a tensor of a file or of memory by its number, in the order of the keys; NULL past the
@@ -64,10 +69,13 @@ typedef struct tly_server_options {
     uint32_t stop_timeout_ms;     /* what tly_server_stop grants to running transfers: 5 s */
     uint32_t socket_buffer_len;   /* SO_SNDBUF, bytes: what has been measured */
     const tly_tls_options *tls;   /* for tls: addresses; must live until the server is freed */
-    const tly_access *access; /* who may do what; must outlive the server. NULL: everybody may do
-                                 everything */
-    uint32_t flags;           /* TLY_SERVER_* */
-    uint32_t reserved;        /* 0 */
+    const tly_access *access;   /* who may do what; must outlive the server. NULL: everybody may do
+                                   everything */
+    uint32_t flags;             /* TLY_SERVER_* */
+    uint32_t reserved;          /* 0 */
+    void (*reload)(void *user); /* see tly_server_reload */
+    void *reload_user;
+    uint64_t max_packing_len; /* bytes of packed pieces that wait, all connections: 256 MiB */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
     uint32_t
@@ -107,6 +115,26 @@ TLY_API const char *tly_server_address(const tly_server *server, uint32_t index)
 
 /* Serves until tly_server_stop; running transfers are then given stop_timeout_ms. */
 TLY_API tly_status tly_server_run(tly_server *server, tly_error *error);
+
+/* Puts another catalogue and other access rules (NULL: none) in the place of those that the server
+ * has; both belong to the server from now on, which frees them when nobody uses them any more. What
+ * is under way ends with the old ones. Connections stay, but for those whose token is not known any
+ * more. On the thread of tly_server_run (options->reload), or while the server does not run.
+ * Errors: OUT_OF_MEMORY; catalogue and rules are then the caller's. */
+TLY_API tly_status tly_server_replace(tly_server *server, tly_catalogue *catalogue,
+                                      tly_access *access, tly_error *error);
+
+/* Has options->reload called on the thread of tly_server_run. May be called from any thread and
+ * from a signal handler. */
+TLY_API void tly_server_reload(tly_server *server);
+
+/* Answers HTTP requests for /metrics (Prometheus text) and /health on a loopback TCP address or a
+ * Unix socket. Errors: those of tly_server_listen; INVALID_ARGUMENT (tls:). */
+TLY_API tly_status tly_server_listen_metrics(tly_server *server, const char *address,
+                                             tly_error *error);
+
+/* Address that metrics are on, with the port that it got; NULL: there is none. */
+TLY_API const char *tly_server_metrics_address(const tly_server *server);
 
 /* Ends tly_server_run. May be called from any thread and from a signal handler, before, during and
  * (until tly_server_free) after the run. */

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tilery/version.h>
 
 #include "base/error.h"
 #include "cli/handlers.h"
+#include "cli/json.h"
 #include "cli/text.h"
 
 #define TLY_CLI_DEFINE_TABLES
@@ -39,11 +41,49 @@ uint64_t tly_cli_number(const tly_cli *cli, uint32_t option, uint64_t otherwise)
     return cli->values[option] != NULL ? cli->numbers[option] : otherwise;
 }
 
+/* The value of an option that a command may have, by its name; NULL where it has none or it is not
+ * given. */
+static const char *value_of(const tly_cli *cli, const char *name) {
+    for (uint32_t i = 0; i < cli->command->num_options; i++) {
+        if (strcmp(cli->command->options[i].name, name) == 0) {
+            return cli->values[i];
+        }
+    }
+    return NULL;
+}
+
+static void write_log_json(const tly_cli *cli, tly_log_level level, const char *line) {
+    static const char *const names[] = {"", "error", "warning", "info", "debug"};
+    char text[2048], stamp[64];
+    struct timespec now;
+    struct tm utc;
+    size_t len;
+    tly_json json;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    len = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(stamp + len, sizeof stamp - len, ".%03ldZ", now.tv_nsec / 1000000);
+    flockfile(stderr);
+    tly_json_init_line(&json, stderr);
+    tly_json_object(&json, NULL);
+    tly_json_string(&json, "time", stamp);
+    tly_json_string(&json, "level", names[level]);
+    tly_json_string(&json, "command", cli->command->name);
+    tly_json_string(&json, "message", tly_text_safe(text, sizeof text, line, strlen(line)));
+    tly_json_end_object(&json);
+    tly_json_finish(&json);
+    funlockfile(stderr);
+}
+
 /* One line of log; one call, because lines come from several threads. */
 static void write_log(void *user, tly_log_level level, const char *line) {
     const tly_cli *cli = user;
+    const char *format = value_of(cli, "log-format");
     char text[2048];
-    (void)level;
+    if (format != NULL && strcmp(format, "json") == 0) {
+        write_log_json(cli, level, line);
+        return;
+    }
     fprintf(stderr, "tilery: %s: %s\n", cli->command->name,
             tly_text_safe(text, sizeof text, line, strlen(line)));
 }

@@ -6,12 +6,14 @@
 
 #include <tilery/serve.h>
 
+#include "base/context.h"
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/families.h"
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
+#include "cli/serve_offer.h"
 #include "cli/text.h"
 
 #define DEFAULT_CACHE_LEN (UINT64_C(1) << 30)
@@ -21,11 +23,14 @@
 static tly_server *volatile server_to_stop;
 
 static void on_signal(int number) {
-    (void)number;
-    tly_server_stop(server_to_stop);
+    if (number == SIGHUP) {
+        tly_server_reload(server_to_stop);
+    } else {
+        tly_server_stop(server_to_stop);
+    }
 }
 
-/* A second signal ends the process at once: running transfers may take their time to stop. */
+/* A second signal to stop ends the process at once: running transfers may take their time. */
 static void handle_signals(void (*handler)(int)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -34,17 +39,34 @@ static void handle_signals(void (*handler)(int)) {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGHUP, &action, NULL);
 }
 
-static tly_status fill_catalogue(const tly_cli *cli, tly_catalogue *catalogue, tly_error *error) {
-    tly_status status = TLY_OK;
-    for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
-        status = tly_catalogue_add_file(catalogue, cli->args[i], error);
+/* What is being served, for the reload. */
+typedef struct serving {
+    tly_cli *cli;
+    const tly_context *context;
+    tly_server *server;
+    const tly_catalogue *catalogue;
+} serving;
+
+/* On the server's thread. What is wrong leaves everything as it was. */
+static void reload(void *user) {
+    serving *now = user;
+    tly_serve_input input;
+    tly_error error;
+    tly_serve_notify("RELOADING=1");
+    if (tly_serve_input_read(now->cli, now->context, now->catalogue, &input, &error) != TLY_OK) {
+        tly_base_log(now->context, TLY_LOG_WARNING, "not reloaded: %s", error.message);
+    } else if (tly_server_replace(now->server, input.catalogue, input.access, &error) != TLY_OK) {
+        tly_serve_input_cleanup(&input);
+    } else {
+        now->catalogue = input.catalogue;
+        tly_base_log(now->context, TLY_LOG_INFO, "reloaded: %llu tensors",
+                     (unsigned long long)tly_catalogue_num_tensors(input.catalogue));
     }
-    if (status == TLY_OK && tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS)) {
-        status = tly_catalogue_open_uploads(catalogue, cli->values[TLY_CLI_SERVE_UPLOADS], error);
-    }
-    return status;
+    tly_serve_notify("READY=1");
 }
 
 static tly_status listen_all(const tly_cli *cli, tly_server *server, tly_error *error) {
@@ -166,7 +188,11 @@ static void allow_files(uint64_t max_connections) {
 
 static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *server,
                       tly_error *error) {
+    const char *metrics = tly_cli_value(cli, TLY_CLI_SERVE_METRICS, NULL);
     tly_status status = listen_all(cli, server, error);
+    if (status == TLY_OK && metrics != NULL) {
+        status = tly_server_listen_metrics(server, metrics, error);
+    }
     if (status != TLY_OK) {
         return status;
     }
@@ -174,7 +200,9 @@ static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *
     server_to_stop = server;
     handle_signals(on_signal);
     announce(cli, catalogue, server);
+    tly_serve_notify("READY=1");
     status = tly_server_run(server, error);
+    tly_serve_notify("STOPPING=1");
     handle_signals(SIG_IGN);
     server_to_stop = NULL;
     if (status == TLY_OK) {
@@ -183,9 +211,11 @@ static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *
     return status;
 }
 
-static tly_status serve(tly_cli *cli, const tly_context *context, const tly_catalogue *catalogue,
-                        const tly_access *access, const tly_families *families, tly_error *error) {
-    tly_server_options options = {.size = sizeof options, .access = access};
+static tly_status serve(tly_cli *cli, const tly_context *context, const tly_serve_input *input,
+                        const tly_families *families, tly_error *error) {
+    serving now = {cli, context, NULL, input->catalogue};
+    tly_server_options options = {
+        .size = sizeof options, .access = input->access, .reload = reload, .reload_user = &now};
     tly_tls_options tls = {.size = sizeof tls};
     tly_server *server;
     tly_status status;
@@ -202,17 +232,18 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
     tls.ca = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CLIENT_CA, NULL);
     tls.flags = tls.ca != NULL ? TLY_TLS_CLIENT_CERTIFICATE : 0;
     options.tls = &tls;
-    status = tly_server_new(context, catalogue, &options, &server, error);
+    status = tly_server_new(context, input->catalogue, &options, &server, error);
     if (status != TLY_OK) {
         return status;
     }
+    now.server = server;
     if (tly_cli_given(cli, TLY_CLI_SERVE_CHECK)) {
         status = check_all(cli, server, error);
         if (status == TLY_OK) {
-            report_check(cli, catalogue, access);
+            report_check(cli, input->catalogue, input->access);
         }
     } else {
-        status = run(cli, catalogue, server, error);
+        status = run(cli, input->catalogue, server, error);
     }
     tly_server_free(server);
     return status;
@@ -220,10 +251,8 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_cata
 
 tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     const tly_context *context;
-    const char *rules = tly_cli_value(cli, TLY_CLI_SERVE_ACCESS, NULL);
-    tly_catalogue *catalogue;
-    tly_access *access = NULL;
     tly_families *families = NULL;
+    tly_serve_input input = {0};
     tly_status status;
     if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
@@ -234,25 +263,16 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
                              "there is nothing to serve: name a container, or --uploads FOLDER");
     }
     status = tly_cli_context(cli, &context, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    status = tly_catalogue_new(context, &catalogue, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    status = fill_catalogue(cli, catalogue, error);
-    if (status == TLY_OK && rules != NULL) {
-        status = tly_access_load(context, rules, &access, error);
+    if (status == TLY_OK) {
+        status = tly_serve_input_read(cli, context, NULL, &input, error);
     }
     if (status == TLY_OK) {
         status = tly_families_from(cli, TLY_CLI_SERVE_FAMILY, context, &families, error);
     }
     if (status == TLY_OK) {
-        status = serve(cli, context, catalogue, access, families, error);
+        status = serve(cli, context, &input, families, error);
     }
     tly_families_free(families);
-    tly_access_free(access);
-    tly_catalogue_free(catalogue);
+    tly_serve_input_cleanup(&input);
     return status;
 }

@@ -277,6 +277,16 @@ tly_status tly_catalogue_open_uploads(tly_catalogue *catalogue, const char *fold
     return tly_uploads_open(catalogue->context, folder, &catalogue->uploads, error);
 }
 
+tly_status tly_catalogue_share_uploads(tly_catalogue *catalogue, const tly_catalogue *from,
+                                       tly_error *error) {
+    if (catalogue->uploads != NULL) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "uploads-twice",
+                             "a catalogue has one folder for what is put");
+    }
+    catalogue->uploads = from->uploads != NULL ? tly_uploads_hold(from->uploads) : NULL;
+    return TLY_OK;
+}
+
 tly_status tly_catalogue_describe(const tly_catalogue_entry *entry, void *work, size_t work_len,
                                   tly_descriptor *out_descriptor, tly_error *error) {
     if (entry->store != NULL) {

@@ -56,6 +56,10 @@ void tly_serve_give_chunk(serve_conn *c, serve_chunk *chunk) {
     *link = chunk->next;
     c->buffered -= chunk->len;
     server->buffered -= chunk->len;
+    if (server->starving) {
+        server->starving = 0;
+        uv_async_send(&server->fed);
+    }
     if (server->num_spare == MAX_SPARE || chunk->capacity > SERVE_MAX_CHUNK_LEN) {
         free_chunk(server, chunk);
         return;

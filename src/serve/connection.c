@@ -149,7 +149,7 @@ static void kill_broken(serve_conn *c) {
 
 /* Who says hello? A token that nobody has ends the connection. */
 static void identify(serve_conn *c, const tly_wire_hello *hello) {
-    const tly_access *access = c->server->options.access;
+    const tly_access *access = c->server->offer->access;
     uint8_t fingerprint[TLY_FINGERPRINT_LEN];
     const uint8_t *token;
     size_t len;
@@ -175,8 +175,17 @@ static void identify(serve_conn *c, const tly_wire_hello *hello) {
                  tly_access_name(access, c->by_token), tly_access_name(access, c->by_certificate));
 }
 
+/* Other rules hold from now on. */
+void tly_serve_conn_judge(serve_conn *c) {
+    const tly_wire_hello *hello = tly_wire_peer(c->wire);
+    if (c->state == CONN_OPEN && hello != NULL) {
+        identify(c, hello);
+        tly_serve_conn_run(c);
+    }
+}
+
 int tly_serve_allows(const serve_conn *c, tly_access_verb verb, const char *key, size_t key_len) {
-    const tly_access *access = c->server->options.access;
+    const tly_access *access = c->server->offer->access;
     return access == NULL || tly_access_allows(access, c->by_token, verb, key, key_len) ||
            tly_access_allows(access, c->by_certificate, verb, key, key_len);
 }

@@ -38,14 +38,14 @@ void tly_memo_question(const tly_wire_request *request, const tly_wire_hello *cl
 }
 
 /* Is the file behind an answer what it was when the answer was decided? */
-static int is_current(const serve_answer *a, const tly_catalogue *catalogue) {
+static int is_current(const serve_answer *a, const serve_offer *offer) {
     tly_catalogue_source now;
-    return a->generation == tly_catalogue_generation(catalogue) &&
+    return a->offer == offer && a->generation == tly_catalogue_generation(offer->catalogue) &&
            tly_catalogue_get_source(a->answer.store, a->answer.source.place, &now) &&
            memcmp(&now, &a->answer.source, sizeof now) == 0;
 }
 
-serve_answer *tly_memo_find(tly_memo *memo, const tly_catalogue *catalogue, const uint8_t *question,
+serve_answer *tly_memo_find(tly_memo *memo, const serve_offer *offer, const uint8_t *question,
                             size_t len) {
     uint64_t hash = tly_panel_hash64(question, len, 0, 1);
     serve_answer **slot = &memo->slots[hash % TLY_MEMO_SLOTS];
@@ -54,7 +54,7 @@ serve_answer *tly_memo_find(tly_memo *memo, const tly_catalogue *catalogue, cons
         memcmp(a->question, question, len) != 0) {
         return NULL;
     }
-    if (!is_current(a, catalogue)) {
+    if (!is_current(a, offer)) {
         *slot = NULL;
         tly_memo_drop(a);
         return NULL;
@@ -63,7 +63,7 @@ serve_answer *tly_memo_find(tly_memo *memo, const tly_catalogue *catalogue, cons
     return a;
 }
 
-serve_answer *tly_memo_new_answer(const tly_context *context, const tly_catalogue *catalogue,
+serve_answer *tly_memo_new_answer(const tly_context *context, serve_offer *offer,
                                   const tly_wire_request *request, const tly_wire_hello *client) {
     serve_answer *a = tly_base_calloc(context, sizeof *a, _Alignof(serve_answer));
     uint8_t *layouts;
@@ -72,13 +72,14 @@ serve_answer *tly_memo_new_answer(const tly_context *context, const tly_catalogu
     }
     a->answer.context = context;
     a->refs = 1;
-    a->generation = tly_catalogue_generation(catalogue);
+    a->generation = tly_catalogue_generation(offer->catalogue);
     a->question_len = tly_memo_question_len(request, client);
     a->question = tly_base_alloc(context, a->question_len, 1);
     if (a->question == NULL) {
         tly_base_free(context, a, sizeof *a, _Alignof(serve_answer));
         return NULL;
     }
+    a->offer = tly_offer_hold(offer);
     tly_memo_question(request, client, a->question);
     a->hash = tly_panel_hash64(a->question, a->question_len, 0, 1);
     a->request = *request;
@@ -105,6 +106,7 @@ void tly_memo_drop(serve_answer *answer) {
     }
     context = answer->answer.context;
     tly_answer_cleanup(&answer->answer);
+    tly_offer_drop(answer->offer);
     tly_base_free(context, answer->question, answer->question_len, 1);
     tly_base_free(context, answer, sizeof *answer, _Alignof(serve_answer));
 }

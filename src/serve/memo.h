@@ -5,6 +5,7 @@
 #define TLY_SERVE_MEMO_H
 
 #include "serve/answer.h"
+#include "serve/offer.h"
 
 #define TLY_MEMO_SLOTS   1024
 #define TLY_MEMO_MAX_LEN 4096 /* longer requests are not remembered */
@@ -12,6 +13,7 @@
 typedef struct serve_answer {
     tly_answer answer;
     uint32_t refs;
+    serve_offer *offer;  /* that it was decided under */
     uint64_t generation; /* of the catalogue */
     uint64_t hash;       /* of `question` */
     uint8_t *question;   /* all that the decision depends on; see tly_memo_question */
@@ -29,11 +31,11 @@ size_t tly_memo_question_len(const tly_wire_request *request, const tly_wire_hel
 void tly_memo_question(const tly_wire_request *request, const tly_wire_hello *client, uint8_t *out);
 
 /* A remembered answer that still holds, with a reference for the caller; NULL if there is none. */
-serve_answer *tly_memo_find(tly_memo *memo, const tly_catalogue *catalogue, const uint8_t *question,
+serve_answer *tly_memo_find(tly_memo *memo, const serve_offer *offer, const uint8_t *question,
                             size_t len);
 
 /* An answer to be decided, with one reference and a copy of the request; NULL without memory. */
-serve_answer *tly_memo_new_answer(const tly_context *context, const tly_catalogue *catalogue,
+serve_answer *tly_memo_new_answer(const tly_context *context, serve_offer *offer,
                                   const tly_wire_request *request, const tly_wire_hello *client);
 
 /* Remembers an answer that has been decided. */

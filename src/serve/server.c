@@ -30,6 +30,9 @@ static void fill_defaults(tly_server_options *o) {
     if (o->max_queued_len == 0) {
         o->max_queued_len = 32u << 20;
     }
+    if (o->max_packing_len == 0) {
+        o->max_packing_len = 256u << 20;
+    }
     if (o->transcode_limit == 0) {
         o->transcode_limit = UINT64_C(4) << 30;
     }
@@ -73,8 +76,8 @@ static void on_connection(uv_poll_t *poll, int status, int events) {
  * is known what each of them may do. */
 static uint32_t remote_kinds(const tly_server *server) {
     const tly_server_options *o = &server->options;
-    int guarded =
-        o->access != NULL || (o->tls != NULL && (o->tls->flags & TLY_TLS_CLIENT_CERTIFICATE) != 0);
+    int guarded = server->offer->access != NULL ||
+                  (o->tls != NULL && (o->tls->flags & TLY_TLS_CLIENT_CERTIFICATE) != 0);
     if ((o->flags & TLY_SERVER_OPEN) != 0) {
         return 1u << TLY_NET_TCP | 1u << TLY_NET_TLS;
     }
@@ -184,13 +187,31 @@ static void on_tick(uv_timer_t *timer) {
             }
         }
     }
+    if (server->metrics != NULL) {
+        tly_serve_metrics_tick(server->metrics, now);
+    }
     if (server->stopping && server->num_conns == 0) {
         uv_stop(&server->loop);
     }
 }
 
+static void on_fed(uv_async_t *async) {
+    tly_server *server = async->data;
+    serve_conn *next;
+    for (serve_conn *c = server->conns; c != NULL; c = next) {
+        next = c->next;
+        if (c->starved) {
+            c->starved = 0;
+            tly_serve_conn_run(c);
+        }
+    }
+}
+
 static void on_stop(uv_async_t *async) {
     tly_server *server = async->data;
+    if (atomic_exchange(&server->reload_wanted, 0) && server->options.reload != NULL) {
+        server->options.reload(server->options.reload_user);
+    }
     if (!server->stopping && atomic_load(&server->stop_wanted)) {
         begin_stop(server);
         on_tick(&server->tick);
@@ -215,7 +236,70 @@ void tly_server_stop(tly_server *server) {
     uv_async_send(&server->stop);
 }
 
+void tly_server_reload(tly_server *server) {
+    atomic_store(&server->reload_wanted, 1);
+    uv_async_send(&server->stop);
+}
+
+tly_status tly_server_replace(tly_server *server, tly_catalogue *catalogue, tly_access *access,
+                              tly_error *error) {
+    serve_offer *offer = tly_offer_new(server->context, catalogue, access);
+    serve_conn *next;
+    if (offer == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
+                             "no memory for another catalogue");
+    }
+    offer->own_catalogue = catalogue;
+    offer->own_access = access;
+    tly_offer_drop(server->offer);
+    server->offer = offer;
+    tly_memo_clear(&server->memo);
+    tly_variants_forget_memory(server);
+    for (serve_conn *c = server->conns; c != NULL; c = next) {
+        next = c->next;
+        tly_serve_conn_judge(c);
+    }
+    return TLY_OK;
+}
+
 /* ---- life ---- */
+
+/* Frees what is left when the loop is closed, or was never open. */
+static void release(tly_server *server) {
+    tly_serve_free_spare(server);
+    tly_memo_clear(&server->memo);
+    tly_net_tls_library_cleanup(&server->tls);
+    tly_variants_cleanup(server);
+    tly_panel_verdicts_free(server->verdicts);
+    tly_offer_drop(server->offer);
+    tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
+}
+
+static void close_loop(tly_server *server) {
+    uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle and every job is back */
+    uv_loop_close(&server->loop);
+}
+
+/* Returns 0 where the system has not what a loop needs. */
+static int open_loop(tly_server *server) {
+    if (uv_loop_init(&server->loop) != 0) {
+        return 0;
+    }
+    server->stop.data = server->fed.data = server->tick.data = server;
+    uv_timer_init(&server->loop, &server->tick);
+    if (uv_async_init(&server->loop, &server->stop, on_stop) != 0) {
+        uv_close((uv_handle_t *)&server->tick, NULL);
+        close_loop(server);
+        return 0;
+    }
+    if (uv_async_init(&server->loop, &server->fed, on_fed) != 0) {
+        uv_close((uv_handle_t *)&server->tick, NULL);
+        uv_close((uv_handle_t *)&server->stop, NULL);
+        close_loop(server);
+        return 0;
+    }
+    return 1;
+}
 
 tly_status tly_server_new(const tly_context *context, const tly_catalogue *catalogue,
                           const tly_server_options *options, tly_server **out_server,
@@ -232,7 +316,6 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a server");
     }
     server->context = context;
-    server->catalogue = catalogue;
     if (options != NULL) {
         server->options = *options;
     }
@@ -241,24 +324,14 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
     tly_answer_layouts(server->layouts, server->options.families, 0, &server->layout_list);
     tly_answer_layouts(server->local_layouts, server->options.families, server->variants.limit != 0,
                        &server->local_list);
-    if (tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
-        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
-        return TLY_OUT_OF_MEMORY;
+    server->offer = tly_offer_new(context, catalogue, server->options.access);
+    if (server->offer == NULL ||
+        tly_panel_verdicts_new(context, NULL, &server->verdicts, error) != TLY_OK) {
+        release(server);
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a server");
     }
-    if (uv_loop_init(&server->loop) != 0) {
-        tly_panel_verdicts_free(server->verdicts);
-        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
-        return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
-    }
-    server->stop.data = server;
-    server->tick.data = server;
-    uv_timer_init(&server->loop, &server->tick);
-    if (uv_async_init(&server->loop, &server->stop, on_stop) != 0) {
-        uv_close((uv_handle_t *)&server->tick, NULL);
-        uv_run(&server->loop, UV_RUN_DEFAULT);
-        uv_loop_close(&server->loop);
-        tly_panel_verdicts_free(server->verdicts);
-        tly_base_free(context, server, sizeof *server, _Alignof(tly_server));
+    if (!open_loop(server)) {
+        release(server);
         return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
     }
     *out_server = server;
@@ -288,14 +361,11 @@ void tly_server_free(tly_server *server) {
     for (serve_conn *c = server->conns; c != NULL; c = c->next) {
         tly_serve_conn_kill(c, "the server is gone");
     }
+    tly_serve_metrics_close(server->metrics);
+    server->metrics = NULL;
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->stop, NULL);
-    uv_run(&server->loop, UV_RUN_DEFAULT); /* until every handle and every job is back */
-    uv_loop_close(&server->loop);
-    tly_serve_free_spare(server);
-    tly_memo_clear(&server->memo);
-    tly_net_tls_library_cleanup(&server->tls);
-    tly_variants_cleanup(server);
-    tly_panel_verdicts_free(server->verdicts);
-    tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
+    uv_close((uv_handle_t *)&server->fed, NULL);
+    close_loop(server);
+    release(server);
 }

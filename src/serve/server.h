@@ -20,6 +20,7 @@
 
 typedef struct serve_conn serve_conn;
 typedef struct serve_stream serve_stream;
+typedef struct serve_metrics serve_metrics;
 typedef struct serve_chunk serve_chunk;
 
 typedef struct serve_listener {
@@ -34,10 +35,14 @@ typedef struct serve_listener {
 
 struct tly_server {
     const tly_context *context;
-    const tly_catalogue *catalogue;
+    serve_offer *offer;
     tly_server_options options; /* defaults filled in */
     uv_loop_t loop;
     uv_async_t stop;
+    uv_async_t fed;         /* packing memory is free again */
+    int starving;           /* somebody waits for some */
+    serve_metrics *metrics; /* NULL: nobody asked for them */
+    atomic_int reload_wanted;
     uv_timer_t tick;
     int loop_open;
     int stopping;
@@ -109,6 +114,7 @@ struct serve_stream {
     int closed;           /* nothing more is sent */
     serve_upload *upload; /* NULL: a request */
     serve_answer *answer; /* decided, or being decided */
+    serve_offer *offer;   /* of an upload */
     variant_reader reader;
     /* bytes that are there: where we are in them */
     const tly_catalogue_bytes *parts;
@@ -165,6 +171,7 @@ struct serve_conn {
     serve_chunk *chunks; /* in use */
     uint64_t buffered;   /* bytes of them, and of native frames queued */
     uint32_t num_jobs;
+    int starved;           /* packing waits for memory that others hold */
     uint64_t probe_budget; /* bytes of probe work that this peer may still cause */
 };
 
@@ -174,6 +181,7 @@ void tly_serve_conn_run(serve_conn *c);
 void tly_serve_conn_tick(serve_conn *c, uint64_t now);
 void tly_serve_conn_stop(serve_conn *c);
 void tly_serve_conn_kill(serve_conn *c, const char *why);
+void tly_serve_conn_judge(serve_conn *c);
 void tly_serve_conn_reap(serve_conn *c);
 int tly_serve_allows(const serve_conn *c, tly_access_verb verb, const char *key, size_t key_len);
 
@@ -198,6 +206,10 @@ void tly_serve_upload_ended(serve_conn *c, uint32_t id);
 void tly_serve_upload_pump(serve_stream *s);
 void tly_serve_uploads_cut(serve_conn *c);
 void tly_serve_free_upload(serve_stream *s);
+
+/* metrics.c */
+void tly_serve_metrics_tick(serve_metrics *metrics, uint64_t now);
+void tly_serve_metrics_close(serve_metrics *metrics); /* freed by the loop; NULL is allowed */
 
 /* chunk.c */
 serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len);

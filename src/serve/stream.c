@@ -30,6 +30,7 @@ static void free_stream(serve_stream *s) {
     tly_variant_close(&s->reader);
     tly_memo_drop(s->answer);
     tly_serve_free_upload(s);
+    tly_offer_drop(s->offer);
     tly_base_free(s->conn->server->context, s, sizeof *s, _Alignof(serve_stream));
 }
 
@@ -277,6 +278,11 @@ static int start_job(serve_stream *s) {
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
         return 0;
     }
+    if (c->server->buffered != 0 &&
+        c->server->buffered + len > c->server->options.max_packing_len) {
+        c->starved = c->server->starving = 1; /* goes on when somebody gives some back */
+        return 0;
+    }
     job->chunk = tly_serve_take_chunk(s, (size_t)len);
     if (job->chunk == NULL) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, "no memory to pack into");
@@ -372,9 +378,9 @@ void tly_serve_begin(serve_stream *s) {
 static void decide(uv_work_t *work) {
     serve_stream *s = work->data;
     tly_server *server = s->conn->server;
-    s->status =
-        tly_answer_init(&s->answer->answer, server->context, server->catalogue, &s->limits,
-                        tly_wire_peer(s->conn->wire), &s->answer->request, &s->code, &s->error);
+    s->status = tly_answer_init(&s->answer->answer, server->context, s->answer->offer->catalogue,
+                                &s->limits, tly_wire_peer(s->conn->wire), &s->answer->request,
+                                &s->code, &s->error);
 }
 
 /* The descriptor goes out; returns 0 if the peer does not take it. */
@@ -482,7 +488,7 @@ static void decided(uv_work_t *work, int status) {
     s->busy--;
     c->num_jobs--;
     c->probe_budget -= spent < c->probe_budget ? spent : c->probe_budget;
-    if (s->status == TLY_OK) {
+    if (s->status == TLY_OK && s->answer->offer == c->server->offer) {
         tly_memo_keep(&c->server->memo, s->answer);
     }
     if (c->state == CONN_DEAD) {
@@ -507,7 +513,7 @@ static serve_answer *remembered(tly_server *server, const tly_wire_request *requ
         return NULL;
     }
     tly_memo_question(request, client, question);
-    return tly_memo_find(&server->memo, server->catalogue, question, len);
+    return tly_memo_find(&server->memo, server->offer, question, len);
 }
 
 void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *request) {
@@ -538,7 +544,7 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
         answer(s);
         return;
     }
-    s->answer = tly_memo_new_answer(server->context, server->catalogue, request, client);
+    s->answer = tly_memo_new_answer(server->context, server->offer, request, client);
     if (s->answer == NULL) {
         tly_base_free(server->context, s, sizeof *s, _Alignof(serve_stream));
         refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");

@@ -203,13 +203,13 @@ static serve_stream *new_stream(serve_conn *c, uint32_t id, const tly_wire_put *
 static const char *objection(const serve_conn *c, const tly_wire_put *put, uint32_t *out_code) {
     const tly_server *server = c->server;
     *out_code = TLY_WIRE_REFUSED;
-    if (tly_catalogue_uploads(server->catalogue) == NULL) {
+    if (tly_catalogue_uploads(server->offer->catalogue) == NULL) {
         return "this server takes no tensors";
     }
     if (!tly_serve_allows(c, TLY_ACCESS_PUT, put->key, put->key_len)) {
         return "this client may not put that tensor";
     }
-    if (tly_catalogue_is_fixed(server->catalogue, put->key, put->key_len)) {
+    if (tly_catalogue_is_fixed(server->offer->catalogue, put->key, put->key_len)) {
         return "the tensor with this key is served from a file and cannot be replaced";
     }
     *out_code = TLY_WIRE_TOO_LARGE;
@@ -242,14 +242,16 @@ void tly_serve_put(serve_conn *c, uint32_t id, const tly_wire_put *put) {
         refuse(c, id, TLY_WIRE_SERVER_FAILED, "no memory for a stream");
         return;
     }
-    status = tly_uploads_begin(tly_catalogue_uploads(c->server->catalogue), put->key, put->key_len,
-                               put->descriptor, put->descriptor_len, &s->upload->writer, &error);
+    status = tly_uploads_begin(tly_catalogue_uploads(c->server->offer->catalogue), put->key,
+                               put->key_len, put->descriptor, put->descriptor_len,
+                               &s->upload->writer, &error);
     if (status != TLY_OK) {
         refuse(c, id, code_of(status), error.message);
         tly_serve_free_upload(s);
         tly_base_free(c->server->context, s, sizeof *s, _Alignof(serve_stream));
         return;
     }
+    s->offer = tly_offer_hold(c->server->offer); /* it keeps the folder open */
     s->next = c->streams;
     c->streams = s;
     (void)next_piece(s);

@@ -30,6 +30,7 @@ struct tly_uploads {
     size_t num_coming;  /* there is room for them in `tensors` */
     uint64_t next_number;
     uint64_t generation; /* atomic */
+    int refs;            /* atomic: catalogues that show it */
 };
 
 static tly_status no_memory(tly_error *error) {
@@ -274,6 +275,7 @@ tly_status tly_uploads_open(const tly_context *context, const char *folder,
     }
     pthread_mutex_init(&u->mutex, NULL);
     u->context = context;
+    u->refs = 1;
     u->lock = -1;
     u->next_number = 1;
     u->folder_len = strlen(folder) + 1;
@@ -295,8 +297,13 @@ tly_status tly_uploads_open(const tly_context *context, const char *folder,
     return TLY_OK;
 }
 
+tly_uploads *tly_uploads_hold(tly_uploads *uploads) {
+    __atomic_add_fetch(&uploads->refs, 1, __ATOMIC_RELAXED);
+    return uploads;
+}
+
 void tly_uploads_free(tly_uploads *uploads) {
-    if (uploads == NULL) {
+    if (uploads == NULL || __atomic_sub_fetch(&uploads->refs, 1, __ATOMIC_ACQ_REL) > 0) {
         return;
     }
     for (size_t i = 0; i < uploads->num; i++) {

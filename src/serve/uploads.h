@@ -24,6 +24,8 @@ typedef struct tly_upload {
  * or two files hold the same key), MALFORMED and the like of a file, OUT_OF_MEMORY. */
 tly_status tly_uploads_open(const tly_context *context, const char *folder,
                             tly_uploads **out_uploads, tly_error *error);
+/* One more that will call tly_uploads_free. Thread-safe. */
+tly_uploads *tly_uploads_hold(tly_uploads *uploads);
 void tly_uploads_free(tly_uploads *uploads);
 
 uint64_t tly_uploads_num(const tly_uploads *uploads);

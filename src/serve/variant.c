@@ -394,6 +394,21 @@ void tly_variant_close(variant_reader *reader) {
     let_go(v);
 }
 
+void tly_variants_forget_memory(tly_server *server) {
+    tly_variants *all = &server->variants;
+    tly_variant *v = all->newest;
+    while (v != NULL) {
+        tly_variant *older = v->older;
+        tly_catalogue_source source;
+        memcpy(&source, v->key, sizeof source);
+        if (source.device == 0 && source.inode == 0) {
+            unlist(v);
+            let_go(v);
+        }
+        v = older;
+    }
+}
+
 void tly_variants_cleanup(tly_server *server) {
     tly_variants *all = &server->variants;
     while (all->newest != NULL) {

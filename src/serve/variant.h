@@ -82,6 +82,10 @@ void tly_variant_join(tly_variant *variant, variant_reader *reader);
 /* Ends the reading. A variant that is still being made and that nobody reads is given up. */
 void tly_variant_close(variant_reader *reader);
 
+/* What was made from tensors in memory is not found any more: an address may come to hold another
+ * tensor. */
+void tly_variants_forget_memory(tly_server *server);
+
 /* Frees everything; no reader and no job is left. */
 void tly_variants_cleanup(tly_server *server);
 

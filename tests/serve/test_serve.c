@@ -465,6 +465,165 @@ static void nobody_listens(void **state) {
     fixture_cleanup(&f);
 }
 
+/* Packing memory that all connections share: many slow readers wait for each other, nobody is lost,
+ * and no more is taken than allowed. */
+typedef struct slow_reader {
+    const fixture *f;
+    const tly_panel_profile *profile;
+    uint64_t len;
+} slow_reader;
+
+static int take_time(void *user, uint64_t done, uint64_t total) {
+    (void)user;
+    (void)done;
+    (void)total;
+    usleep(1000);
+    return 0;
+}
+
+static void *read_slowly(void *user) {
+    slow_reader *r = user;
+    tly_fetch_layout layout = {.profile = r->profile};
+    tly_fetch_request request = {.size = sizeof request,
+                                 .key = "w",
+                                 .layouts = &layout,
+                                 .num_layouts = 1,
+                                 .request_flags = TLY_WIRE_ALLOW_TRANSCODE,
+                                 .progress = take_time};
+    tly_client *client;
+    tly_fetched *fetched;
+    tly_error error;
+    CHECK_OK(tly_client_connect(r->f->context, r->f->address, NULL, &client, &error), &error);
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    r->len = tly_fetched_len(fetched);
+    tly_fetched_free(fetched);
+    tly_client_free(client);
+    return NULL;
+}
+
+static void packing_memory_is_shared(void **state) {
+    static const uint64_t shape[] = {1024, 4096}; /* 16 MiB */
+    enum { NUM = 6 };
+    tly_server_options options = {.size = sizeof options, .max_packing_len = 3u << 20};
+    tly_server_stats stats = {.size = sizeof stats};
+    tly_panel_profile profile;
+    slow_reader readers[NUM];
+    pthread_t threads[NUM];
+    tly_error error;
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "w", TLY_F32, 2, shape);
+    CHECK_OK(tly_panel_by_name("ba16a64b", TLY_F32, 0, &profile, &error), &error);
+    fixture_start(&f, &options);
+    for (int i = 0; i < NUM; i++) {
+        readers[i] = (slow_reader){&f, &profile, 0};
+        assert_int_equal(pthread_create(&threads[i], NULL, read_slowly, &readers[i]), 0);
+    }
+    for (int i = 0; i < NUM; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(readers[i].len, 1024 * 4096 * 4);
+    }
+    tly_server_get_stats(f.server, &stats);
+    assert_true(stats.max_buffered_len <= 3u << 20);
+    fixture_cleanup(&f);
+}
+
+/* ---- another catalogue while the server runs ---- */
+
+typedef struct change {
+    fixture *f;
+    tly_catalogue *next;
+    tly_access *rules;
+    int done; /* atomic */
+} change;
+
+static void put_in_place(void *user) {
+    change *c = user;
+    tly_error error;
+    CHECK_OK(tly_server_replace(c->f->server, c->next, c->rules, &error), &error);
+    __atomic_store_n(&c->done, 1, __ATOMIC_RELEASE);
+}
+
+static void reload_now(change *c) {
+    __atomic_store_n(&c->done, 0, __ATOMIC_RELEASE);
+    tly_server_reload(c->f->server);
+    for (int i = 0; i < 5000 && !__atomic_load_n(&c->done, __ATOMIC_ACQUIRE); i++) {
+        usleep(1000);
+    }
+    assert_true(__atomic_load_n(&c->done, __ATOMIC_ACQUIRE));
+}
+
+static tly_catalogue *other_catalogue(const fixture *f, const uint64_t *shape, const uint8_t *bytes,
+                                      uint64_t len) {
+    tly_catalogue *next;
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    tly_error error;
+    CHECK_OK(tly_catalogue_new(f->context, &next, &error), &error);
+    assert_int_equal(tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 1, shape), TLY_OK);
+    CHECK_OK(tly_catalogue_add_tensor(next, "w", &d, bytes, len, &error), &error);
+    return next;
+}
+
+static int reload_in_the_middle(void *user, uint64_t done, uint64_t total) {
+    change *c = user;
+    (void)total;
+    if (c->next != NULL && done < 2u << 20) {
+        reload_now(c);
+        c->next = NULL;
+    }
+    return 0;
+}
+
+/* A transfer ends with the tensor that it began with; the next one has the new one. */
+static void replaced_under_way(void **state) {
+    static const uint64_t shape[] = {8u << 20};
+    static const char text[] = "token a 0123456789abcdef-a\nallow anyone get w\n";
+    uint8_t *old, *fresh = malloc(8u << 20);
+    change c = {0};
+    tly_server_options options = {
+        .size = sizeof options, .reload = put_in_place, .reload_user = &c, .cache_len = 64u << 20};
+    tly_fetch_request request = {
+        .size = sizeof request, .key = "w", .progress = reload_in_the_middle, .progress_user = &c};
+    tly_client_options with = {.size = sizeof with, .token = "0123456789abcdef-a"};
+    tly_client *client, *known;
+    tly_fetched *fetched;
+    tly_error error;
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    old = fixture_add(&f, "w", TLY_U8, 1, shape);
+    memset(fresh, 0x42, 8u << 20);
+    c.f = &f;
+    c.next = other_catalogue(&f, shape, fresh, 8u << 20);
+    fixture_start(&f, &options);
+    client = fixture_client(&f);
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_null(c.next);
+    assert_memory_equal(tly_fetched_data(fetched), old, 8u << 20);
+    tly_fetched_free(fetched);
+    fixture_expect(client, "w", fresh, 8u << 20);
+
+    /* With rules: the same connection is judged anew, and one whose token is gone ends. */
+    c.next = other_catalogue(&f, shape, fresh, 8u << 20);
+    CHECK_OK(tly_access_parse(f.context, text, sizeof text - 1, &c.rules, &error), &error);
+    reload_now(&c);
+    fixture_expect(client, "w", fresh, 8u << 20);
+    CHECK_OK(tly_client_connect(f.context, f.address, &with, &known, &error), &error);
+    fixture_expect(known, "w", fresh, 8u << 20);
+    c.next = other_catalogue(&f, shape, fresh, 8u << 20);
+    CHECK_OK(tly_access_parse(f.context, "", 0, &c.rules, &error), &error);
+    reload_now(&c);
+    request.progress = NULL;
+    assert_int_equal(tly_client_fetch(client, &request, &fetched, &error), TLY_PEER);
+    assert_true(tly_client_fetch(known, &request, &fetched, &error) != TLY_OK);
+    tly_client_free(known);
+    tly_client_free(client);
+    fixture_cleanup(&f);
+    free(fresh);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(native_layout),
@@ -479,6 +638,8 @@ int main(void) {
         cmocka_unit_test(only_loopback_is_bound),
         cmocka_unit_test(socket_file),
         cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(packing_memory_is_shared),
+        cmocka_unit_test(replaced_under_way),
     };
     return cmocka_run_group_tests_name("serve/serve", tests, NULL, NULL);
 }

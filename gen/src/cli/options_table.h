@@ -56,19 +56,21 @@ enum {
     TLY_CLI_SERVE_TLS_KEY = 2,
     TLY_CLI_SERVE_TLS_CLIENT_CA = 3,
     TLY_CLI_SERVE_ACCESS = 4,
-    TLY_CLI_SERVE_OPEN = 5,
-    TLY_CLI_SERVE_CHECK = 6,
-    TLY_CLI_SERVE_MAX_CONNECTIONS = 7,
-    TLY_CLI_SERVE_UPLOADS = 8,
-    TLY_CLI_SERVE_UPLOAD_LIMIT = 9,
-    TLY_CLI_SERVE_SHARDS = 10,
-    TLY_CLI_SERVE_FAMILY = 11,
-    TLY_CLI_SERVE_PACK_LIMIT = 12,
-    TLY_CLI_SERVE_CACHE = 13,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 14,
-    TLY_CLI_SERVE_LOG = 15,
-    TLY_CLI_SERVE_JSON = 16,
-    TLY_CLI_SERVE_HELP = 17,
+    TLY_CLI_SERVE_METRICS = 5,
+    TLY_CLI_SERVE_OPEN = 6,
+    TLY_CLI_SERVE_CHECK = 7,
+    TLY_CLI_SERVE_MAX_CONNECTIONS = 8,
+    TLY_CLI_SERVE_UPLOADS = 9,
+    TLY_CLI_SERVE_UPLOAD_LIMIT = 10,
+    TLY_CLI_SERVE_SHARDS = 11,
+    TLY_CLI_SERVE_FAMILY = 12,
+    TLY_CLI_SERVE_PACK_LIMIT = 13,
+    TLY_CLI_SERVE_CACHE = 14,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 15,
+    TLY_CLI_SERVE_LOG = 16,
+    TLY_CLI_SERVE_LOG_FORMAT = 17,
+    TLY_CLI_SERVE_JSON = 18,
+    TLY_CLI_SERVE_HELP = 19,
 };
 
 enum {
@@ -254,12 +256,15 @@ static const tly_cli_option diff_options[] = {
 
 static const char *const serve_log_choices[] = {"error", "warning", "info", "debug", NULL};
 
+static const char *const serve_log_format_choices[] = {"text", "json", NULL};
+
 static const tly_cli_option serve_options[] = {
     {"listen", 0, TLY_CLI_ADDRESS, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-cert", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-key", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tls-client-ca", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"access", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"metrics", 0, TLY_CLI_ADDRESS, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"open", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"check", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"max-connections", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(100000), NULL},
@@ -271,6 +276,7 @@ static const tly_cli_option serve_options[] = {
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
     {"log", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_choices},
+    {"log-format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_format_choices},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -566,12 +572,15 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Is the container what the model was?\n"
     "    tilery diff model.safetensors model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 18, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 20, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
-    "(SIGINT, SIGTERM). A client says which layouts it can use; a packed one is made\n"
-    "on the fly. When connections are taken, a line on standard output says so.\n"
+    "(SIGINT, SIGTERM). A FILE that is a folder stands for the containers (.hrry) in\n"
+    "it. SIGHUP has everything read anew, containers, folders and access rules,\n"
+    "without ending a connection; if anything is wrong with it, what was there\n"
+    "stays. A client says which layouts it can use; a packed one is made on the fly.\n"
+    "When connections are taken, a line on standard output says so.\n"
     "\n"
     "With --uploads, clients may also put tensors (tilery put); each goes into a\n"
     "container of its own in that folder, durable before it is acknowledged, and is\n"
@@ -600,6 +609,8 @@ const tly_cli_command tly_cli_commands[] = {
     "                            authorities are let in, PEM\n"
     "      --access FILE         rules that say who may get and put which keys; what\n"
     "                            none of them allows is refused\n"
+    "      --metrics ADDRESS     answer GET /metrics (Prometheus text) and GET\n"
+    "                            /health by HTTP on tcp:127.0.0.1:PORT or unix:/PATH\n"
     "      --open                allow addresses that other machines reach without\n"
     "                            TLS or without access rules\n"
     "      --check               open everything that would be served, say what it\n"
@@ -623,6 +634,9 @@ const tly_cli_command tly_cli_commands[] = {
     "                            long (default: 300)\n"
     "      --log LEVEL           how much to say on standard error about what goes\n"
     "                            on: error, warning, info, debug (default: warning)\n"
+    "      --log-format FORMAT   what a line of the log looks like; json: one object\n"
+    "                            with time, level and message: text, json (default:\n"
+    "                            text)\n"
     "      --json                print one JSON object a line: when listening, and\n"
     "                            counts when stopped\n"
     "  -h, --help                print this and do nothing else\n"
