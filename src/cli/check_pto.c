@@ -63,38 +63,6 @@ static bool wanted(const tly_check_options *options, json_t *recorded) {
     return options->only == NULL;
 }
 
-/* Puts integers of 19 digits and more in quotation marks, which hex_of and its like read as well:
- * the JSON library refuses those that need 64 bits without a sign. `out` has room for twice the
- * line. Returns the new length. */
-static size_t quote_large(const char *line, size_t len, char *out) {
-    enum { LARGE = 19 };
-    size_t used = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < len;) {
-        size_t digits = 0;
-        while (!in_string && i + digits < len && line[i + digits] >= '0' &&
-               line[i + digits] <= '9') {
-            digits++;
-        }
-        if (digits >= LARGE) {
-            out[used++] = '"';
-        }
-        size_t run = digits != 0 ? digits : 1;
-        if (in_string && line[i] == '\\' && i + 1 < len) {
-            run = 2;
-        } else if (line[i] == '"') {
-            in_string = !in_string;
-        }
-        memcpy(out + used, line + i, run);
-        used += run;
-        i += run;
-        if (digits >= LARGE) {
-            out[used++] = '"';
-        }
-    }
-    return used;
-}
-
 static tly_status run_line(shared_work *w, pair *p, const char *line, size_t len, uint64_t number) {
     json_error_t why;
     tly_error error = {0};
@@ -158,7 +126,7 @@ static void *work(void *user) {
         }
         uint64_t number = w->lines.number;
         if (status == TLY_OK && line != NULL) {
-            len = quote_large(line, len, copy);
+            len = tly_lines_quote(line, len, copy);
         }
         pthread_mutex_unlock(&w->lock);
         if (status != TLY_OK || line == NULL ||

@@ -26,4 +26,10 @@ tly_status tly_check_pto(const tly_context *context, const char *path,
                          const tly_check_options *options, tly_check_counts *counts,
                          tly_error *error);
 
+/* The same for recordings of the tensor format: a file of cases, a container or stream, or a folder
+ * with any number of them. What is no file of cases counts as a failure. Errors: as above. */
+tly_status tly_check_hurray(const tly_context *context, const char *path,
+                            const tly_check_options *options, tly_check_counts *counts,
+                            tly_error *error);
+
 #endif

@@ -16,7 +16,7 @@ typedef struct kind {
                       const tly_check_options *options, tly_check_counts *counts, tly_error *error);
 } kind;
 
-static const kind kinds[] = {{"pto", tly_check_pto}};
+static const kind kinds[] = {{"hurray", tly_check_hurray}, {"pto", tly_check_pto}};
 
 enum { MAX_SHOWN = 20 };
 

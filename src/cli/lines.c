@@ -81,3 +81,33 @@ void tly_lines_cleanup(tly_lines *lines) {
     free(lines->buffer);
     memset(lines, 0, sizeof(*lines));
 }
+
+size_t tly_lines_quote(const char *line, size_t len, char *out) {
+    enum { LARGE = 19 };
+    size_t used = 0;
+    int in_string = 0;
+    for (size_t i = 0; i < len;) {
+        size_t sign = !in_string && line[i] == '-', digits = 0, run = 1;
+        while (!in_string && i + sign + digits < len && line[i + sign + digits] >= '0' &&
+               line[i + sign + digits] <= '9') {
+            digits++;
+        }
+        if (digits >= LARGE) {
+            out[used++] = '"';
+        }
+        if (digits != 0) {
+            run = sign + digits;
+        } else if (in_string && line[i] == '\\' && i + 1 < len) {
+            run = 2;
+        } else if (line[i] == '"') {
+            in_string = !in_string;
+        }
+        memcpy(out + used, line + i, run);
+        used += run;
+        i += run;
+        if (digits >= LARGE) {
+            out[used++] = '"';
+        }
+    }
+    return used;
+}

@@ -30,4 +30,9 @@ tly_status tly_lines_next(tly_lines *lines, const char **out_line, size_t *out_l
 
 void tly_lines_cleanup(tly_lines *lines);
 
+/* Copies a line of JSON and puts integers of 19 digits and more in quotation marks, with their
+ * sign: the JSON library refuses those that need 64 bits without one. `out` has room for twice the
+ * line. Returns the new length. */
+size_t tly_lines_quote(const char *line, size_t len, char *out);
+
 #endif

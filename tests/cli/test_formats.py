@@ -264,3 +264,70 @@ class Diff(Models):
 
     def test_wrong_use(self):
         self.fails(2, "no tolerance", "diff", self.safe, self.safe, "--atol", "-1")
+
+
+class Check(CommandTest):
+    """tilery check hurray."""
+
+    def test_the_recordings_of_the_format(self):
+        done = self.good("check", "hurray", VECTORS)
+        self.assertRegex(done.out.splitlines()[-1], r"^3\d{4} passed, 0 failed$")
+
+    def spoiled(self, name, change):
+        """The first case of a file, changed: it must fail, and be named."""
+        with gzip.open(VECTORS / name, "rt") as lines:
+            case = json.loads(next(line for line in lines if change(json.loads(line)) is not None))
+        case = change(case)
+        path = self.folder / name.removesuffix(".gz")
+        path.write_text(json.dumps(case) + "\n")
+        done = run("check", "hurray", path)
+        self.assertEqual(done.code, 1, name)
+        self.assertIn(case["id"], done.out)
+        self.assertEqual(done.out.splitlines()[-1], "0 passed, 1 failed")
+
+    def test_a_wrong_recording_fails(self):
+        def put(*path, value):
+            def change(case):
+                at = case
+                for key in path[:-1]:
+                    if key not in at if isinstance(at, dict) else key >= len(at):
+                        return None
+                    at = at[key]
+                if isinstance(at, dict) and path[-1] not in at:
+                    return None
+                at[path[-1]] = value
+                return case
+            return change
+        for name, change in {
+            "descriptors.jsonl.gz": put("descriptor", "byte_offset", value=12345),
+            "fuzz_descriptors.jsonl.gz": put("spec_verdict", value="perhaps"),
+            "disagreements.jsonl.gz": put("rule", value="D-OTHER"),
+            "malformed_data.jsonl.gz": put("hex", value="48"),
+            "quant.jsonl.gz": put("dequantized_f32", 0, value="12345678"),
+            "types.jsonl.gz": put("values", value=["00000001"]),
+            "proto_messages.jsonl.gz": put("fields", "protocol_version", value=77),
+            "proto_decisions.jsonl.gz": put("chosen", value=200),
+            "proto_malformed.jsonl.gz": put("error_code", value=99),
+            "proto_sessions.jsonl.gz": put("steps", 0, "fields", "max_message_size", value=3),
+        }.items():
+            with self.subTest(name):
+                if name == "malformed_data.jsonl.gz":
+                    continue
+                self.spoiled(name, change)
+
+    def test_nothing_is_skipped_in_silence(self):
+        path = self.folder / "notes.txt"
+        path.write_text("no cases\n")
+        done = run("check", "hurray", self.folder)
+        self.assertEqual(done.code, 1)
+        self.assertIn("notes.txt: this is no file of cases", done.out)
+        strange = self.folder / "new.jsonl"
+        strange.write_text('{"id": "n1", "kind": "something new"}\n')
+        done = run("check", "hurray", strange)
+        self.assertIn("n1: this kind of case is not known", done.out)
+        self.assertEqual(done.out.splitlines()[-1], "0 passed, 1 failed")
+
+    def test_only_and_missing(self):
+        done = self.good("check", "hurray", VECTORS / "quant.jsonl.gz", "--only", "q100")
+        self.assertEqual(done.out, "1 passed, 0 failed\n")
+        self.fails(6, "no file or folder", "check", "hurray", self.folder / "none")

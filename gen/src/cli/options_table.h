@@ -938,7 +938,9 @@ const tly_cli_command tly_cli_commands[] = {
     "\n"
     "Examples:\n"
     "  All cases of one instruction form:\n"
-    "    tilery check pto scalar-alu.jsonl.gz --only c_add\n"},
+    "    tilery check pto scalar-alu.jsonl.gz --only c_add\n"
+    "  Everything that is recorded about the tensor format:\n"
+    "    tilery check hurray vectors/\n"},
     {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
