@@ -3,6 +3,19 @@
 #include "cli/bench_pto.h"
 
 static const tly_bench_case cases[] = {
+    {"pto.scalar.loop", "ticks", TLY_BENCH_BETTER_LOWER,
+     "time-stamp ticks for an instruction of an integer loop, against one instruction at a time",
+     tly_bench_run_scalar_loop},
+    {"pto.scalar.memory", "ticks", TLY_BENCH_BETTER_LOWER,
+     "the same of loads, stores and pointer chasing in the first-level cache",
+     tly_bench_run_scalar_memory},
+    {"pto.vs_qemu", "times", TLY_BENCH_BETTER_HIGHER,
+     "instructions per second of five algorithms, as a part of qemu-riscv64's (geometric mean)",
+     tly_bench_run_vs_qemu},
+    {"pto.reset", "us", TLY_BENCH_BETTER_LOWER,
+     "a reset behind a run, against the 50 microseconds that it may take", tly_bench_run_reset},
+    {"pto.start", "ms", TLY_BENCH_BETTER_LOWER, "tilery run of ten instructions, against /bin/true",
+     tly_bench_run_start},
     {"pto.tile.bundle", "ticks", TLY_BENCH_BETTER_LOWER,
      "time-stamp ticks of the smallest tile bundle (a move of 128 bytes), against its copy alone",
      tly_bench_run_tile_bundle},

@@ -5,6 +5,14 @@
 
 #include "cli/bench.h"
 
+tly_status tly_bench_run_scalar_loop(tly_bench *bench, const tly_bench_case *self,
+                                     tly_error *error);
+tly_status tly_bench_run_scalar_memory(tly_bench *bench, const tly_bench_case *self,
+                                       tly_error *error);
+tly_status tly_bench_run_vs_qemu(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_reset(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_start(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+
 tly_status tly_bench_run_tile_bundle(tly_bench *bench, const tly_bench_case *self,
                                      tly_error *error);
 tly_status tly_bench_run_tile_tadd(tly_bench *bench, const tly_bench_case *self, tly_error *error);

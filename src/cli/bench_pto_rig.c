@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "pto/create.h"
+#include "pto/memory.h"
 #include "pto/run.h"
 #include "pto/tile/allocate.h"
 
@@ -35,6 +36,7 @@ tly_status tly_bench_rig_add(tly_bench_rig *r, const char *text, tly_error *erro
         for (uint32_t i = 0; i < insn.len; i++) {
             r->m->memory.bytes[r->stop + i] = (uint8_t)(insn.word >> (8 * i));
         }
+        tly_pto_memory_changed(r->m, r->stop, insn.len);
         r->stop += insn.len;
     }
     return status;
