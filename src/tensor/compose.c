@@ -240,19 +240,24 @@ static tly_status visit_whole(const box_visit *b) {
     }
 }
 
+tly_status tly_tensor_compose_member(const tly_view *head, uint32_t number,
+                                     tly_tensor_compose_put *put, void *user) {
+    const tly_view *member = &head->members[number];
+    box_visit b = {head, member, put, user, REPLACE};
+    b.replace = number == 0 || head->d->composite.operation != 2;
+    if (member->kind != TLY_VIEW_COMPOSITE) {
+        return tly_tensor_view_each(member, visit_member, &b);
+    }
+    if (member->d->composite.operation == 2 || !b.replace) {
+        return visit_whole(&b);
+    }
+    return tly_tensor_compose_each(member, visit_nested, &b);
+}
+
 tly_status tly_tensor_compose_each(const tly_view *head, tly_tensor_compose_put *put, void *user) {
     tly_status status = TLY_OK;
     for (uint32_t i = 0; i < head->num_members && status == TLY_OK; i++) {
-        const tly_view *member = &head->members[i];
-        box_visit b = {head, member, put, user, REPLACE};
-        b.replace = i == 0 || head->d->composite.operation != 2;
-        if (member->kind != TLY_VIEW_COMPOSITE) {
-            status = tly_tensor_view_each(member, visit_member, &b);
-        } else if (member->d->composite.operation == 2 || !b.replace) {
-            status = visit_whole(&b);
-        } else {
-            status = tly_tensor_compose_each(member, visit_nested, &b);
-        }
+        status = tly_tensor_compose_member(head, i, put, user);
     }
     return status;
 }

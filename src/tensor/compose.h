@@ -22,7 +22,15 @@ tly_status tly_tensor_compose_check(const tly_view *head, tly_error *error);
 typedef tly_status tly_tensor_compose_put(void *user, const uint64_t *index, tly_code code,
                                           int replace);
 
-/* All elements of a composite that passed the check. */
+/* All elements of one member, and of a whole composite that passed the check. */
+tly_status tly_tensor_compose_member(const tly_view *head, uint32_t number,
+                                     tly_tensor_compose_put *put, void *user);
 tly_status tly_tensor_compose_each(const tly_view *head, tly_tensor_compose_put *put, void *user);
+
+/* Copies a dense member that replaces what is there into its box of `to`, by the packing engine.
+ * `bytes` is buffer 0 of `to`. `out_done` is 0 where this way does not lead: then nothing was
+ * written. Errors: OUT_OF_MEMORY, OVERFLOW. */
+tly_status tly_tensor_copy_box(const tly_view *to, uint8_t *bytes, const tly_view *head,
+                               uint32_t number, int *out_done, tly_error *error);
 
 #endif

@@ -65,6 +65,19 @@ static tly_status put_element(void *user, const uint64_t *index, int64_t bit) {
     return TLY_OK;
 }
 
+/* Member after member, each in one piece where that is possible. */
+static tly_status put_composite(full_out *out, const tly_view *head, tly_error *error) {
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < head->num_members && status == TLY_OK; i++) {
+        int done;
+        status = tly_tensor_copy_box(out->to, out->bytes, head, i, &done, error);
+        if (status == TLY_OK && !done) {
+            status = tly_tensor_compose_member(head, i, put_code, out);
+        }
+    }
+    return status;
+}
+
 /* A row-major tensor with the elements of a composite, in memory of the budget. */
 typedef struct whole {
     tly_descriptor d;
@@ -101,7 +114,7 @@ static tly_status whole_init(whole *w, const tly_view *head, tly_tensor_budget *
     status = tly_tensor_view_init(&w->view, budget, &tensor, error);
     if (status == TLY_OK) {
         out.bytes = w->bytes;
-        status = tly_tensor_compose_each(head, put_code, &out);
+        status = put_composite(&out, head, error);
         if (status != TLY_OK) {
             tly_tensor_view_cleanup(&w->view, budget);
         }
@@ -343,7 +356,8 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
     tly_block_paged paged;
     tly_statistics statistics;
     tly_descriptor d;
-    uint32_t base;
+    uint64_t len;
+    uint32_t base, alignment;
     if (row == NULL || row->kind == TLY_KIND_VIRTUAL ||
         (row->kind == TLY_KIND_PRIVATE && !tly_tensor_is_panel(layout))) {
         return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "private-layout",
@@ -369,12 +383,14 @@ static tly_status plan_all(tly_transcode *t, const tly_descriptor *layout,
         TRY(plan_dense(&d, info, error));
     }
     TRY(tly_own_descriptor_init(&t->own, t->context, &d, error));
-    if (t->from.kind == TLY_VIEW_NEST && d.layout != TLY_LAYOUT_HILBERT &&
-        (row->kind == TLY_KIND_DENSE || row->kind == TLY_KIND_PRIVATE) &&
+    if ((row->kind != TLY_KIND_DENSE && row->kind != TLY_KIND_PRIVATE) ||
+        d.layout == TLY_LAYOUT_HILBERT) {
+        return TLY_OK;
+    }
+    TRY(tly_tensor_nest(&t->own.d, nest, &len, &alignment, error));
+    TRY(tly_nest_check(nest, 0, error)); /* no two elements in one place */
+    if (t->from.kind == TLY_VIEW_NEST &&
         (t->from.bits < 8 || (t->from.bits & (t->from.bits - 1)) == 0)) {
-        uint64_t len;
-        uint32_t alignment;
-        TRY(tly_tensor_nest(&t->own.d, nest, &len, &alignment, error));
         return tly_pack_plan_new(t->context, nest, t->from.nest, t->from.bits, NULL, &t->plan,
                                  error);
     }
@@ -512,7 +528,7 @@ static tly_status run_full(tly_transcode *t, void *const *buffers, tly_error *er
     }
     TRY(tly_tensor_view_init(&to, &t->budget, &tensor, error));
     if (t->from.kind == TLY_VIEW_COMPOSITE) {
-        status = tly_tensor_compose_each(&t->from, put_code, &out);
+        status = put_composite(&out, &t->from, error);
     } else if ((t->from.kind == TLY_VIEW_PAGED && to.kind == TLY_VIEW_NEST &&
                 copy_tokens(&t->from, &to, t->from.bytes, buffers[0], NULL)) ||
                (t->from.kind == TLY_VIEW_NEST && to.kind == TLY_VIEW_PAGED &&

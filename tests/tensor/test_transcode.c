@@ -646,11 +646,73 @@ static void corrections_over_a_quantized_base(void **state) {
     }
 }
 
+/* Four boxes that meet anywhere make one tensor, whatever the layouts of the boxes. */
+static void partitions_into_boxes(void **state) {
+    check_rng rng = {check_seed(27)};
+    uint64_t rounds = check_rounds(25);
+    (void)state;
+    for (uint64_t round = 0; round < rounds; round++) {
+        uint64_t shape[2] = {2 + check_below(&rng, 20), 2 + check_below(&rng, 20)};
+        uint64_t cut[2] = {1 + check_below(&rng, shape[0] - 1),
+                           1 + check_below(&rng, shape[1] - 1)};
+        tly_dtype dtype = all_types[check_below(&rng, 11)];
+        uint32_t bits = tly_dtype_bits(dtype);
+        tly_descriptor head = {.dtype = dtype,
+                               .layout = TLY_LAYOUT_COMPOSITE,
+                               .rank = 2,
+                               .shape = shape,
+                               .composite = {4, 1, 0, 0}};
+        tly_descriptor members[4];
+        tly_shard shards[4];
+        uint64_t offsets[4][2];
+        made boxes[4], all;
+        result moved[4];
+        tly_tensor parts[4], t = {.descriptor = &head, .members = parts, .num_members = 4};
+        tly_code *wanted;
+        make(&all, &rng, dtype, 2, shape, 1);
+        wanted = all_codes(&all.tensor);
+        for (uint32_t n = 0; n < 4; n++) {
+            uint64_t box[2];
+            wish w;
+            for (uint32_t k = 0; k < 2; k++) {
+                int far = (n >> k & 1) != 0;
+                offsets[n][k] = far ? cut[k] : 0;
+                box[k] = far ? shape[k] - cut[k] : cut[k];
+            }
+            make(&boxes[n], &rng, dtype, 2, box, 1);
+            memset(boxes[n].bytes, 0, boxes[n].info.byte_size);
+            for (uint64_t i = 0; i < box[0] * box[1]; i++) {
+                uint64_t from =
+                    (offsets[n][0] + i / box[1]) * shape[1] + offsets[n][1] + i % box[1];
+                for (uint64_t b = 0; b < bits; b++) {
+                    uint64_t x = from * bits + b, y = i * bits + b;
+                    boxes[n].bytes[y / 8] |= (uint8_t)((all.bytes[x / 8] >> x % 8 & 1) << y % 8);
+                }
+            }
+            while (!make_wish(&w, (uint32_t)check_below(&rng, 12), &boxes[n].d)) {
+            }
+            result_new(&moved[n], &boxes[n].tensor, &w, 0);
+            members[n] = *moved[n].tensor.descriptor;
+            shards[n] = (tly_shard){shape, offsets[n]};
+            members[n].shard = &shards[n];
+            parts[n] = (tly_tensor){.descriptor = &members[n], .buffers = moved[n].tensor.buffers};
+        }
+        through_all(&t, wanted, &rng);
+        for (uint32_t n = 0; n < 4; n++) {
+            result_free(&moved[n]);
+            free(boxes[n].bytes);
+        }
+        free(all.bytes);
+        free(wanted);
+    }
+}
+
 /* ---- refusals, and memory that runs out
  * ----------------------------------------------------------- */
 
 static void what_cannot_be_done(void **state) {
     uint64_t shape[3] = {4, 3, 2};
+    const int64_t zero[3] = {0, 0, 0};
     check_rng rng = {check_seed(25)};
     tly_descriptor layout = {.layout = 0xF0};
     tly_descriptor head = {.dtype = TLY_U8,
@@ -673,6 +735,9 @@ static void what_cannot_be_done(void **state) {
     layout.layout = TLY_LAYOUT_STRIDED;
     CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
                TLY_INVALID_ARGUMENT, "layout-fields");
+    layout.strides = zero; /* every element in one place */
+    CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
+               TLY_INVALID_ARGUMENT, "nest-overlap");
     layout.layout = TLY_LAYOUT_CSR; /* of rank 3 */
     CHECK_RULE(tly_transcode_new(context, &m.tensor, &layout, NULL, &plan, &error), &error,
                TLY_INVALID_ARGUMENT, "layout-fields");
@@ -779,6 +844,7 @@ int main(void) {
         cmocka_unit_test(random_tensors),
         cmocka_unit_test(sorting_with_little_memory),
         cmocka_unit_test(corrections_over_a_quantized_base),
+        cmocka_unit_test(partitions_into_boxes),
         cmocka_unit_test(what_cannot_be_done),
         cmocka_unit_test(memory_that_runs_out),
     };
