@@ -160,6 +160,12 @@ TLY_API int tly_fetched_is_shared(const tly_fetched *fetched);
  * served the native layout unasked. */
 TLY_API uint32_t tly_fetched_choice(const tly_fetched *fetched);
 
+/* Where the tensor is the head of a composite: its members, and members of theirs, in the order of
+ * the format (each head before its own). They have fresh memory, also with request->destination,
+ * and are freed with the head. NULL past the last. */
+TLY_API uint32_t tly_fetched_num_members(const tly_fetched *fetched);
+TLY_API tly_fetched *tly_fetched_member(const tly_fetched *fetched, uint32_t index);
+
 /* Frees a result, and its data unless request->destination gave the memory; NULL is allowed. */
 TLY_API void tly_fetched_free(tly_fetched *fetched);
 

@@ -137,22 +137,44 @@ static void close_target(target *to) {
     }
 }
 
-/* The data of all buffers stands back to back, as the writer takes it. */
+/* One tensor; the data of all its buffers stands back to back, as the writer takes it. */
+static tly_status write_tensor(tly_store_writer *writer, const char *name, tly_fetched *fetched,
+                               tly_error *error) {
+    tly_status status =
+        tly_store_writer_begin(writer, name, strlen(name), tly_fetched_descriptor(fetched), error);
+    if (status == TLY_OK) {
+        status = tly_store_writer_append(writer, tly_fetched_data(fetched),
+                                         tly_fetched_len(fetched), error);
+    }
+    return status == TLY_OK ? tly_store_writer_end(writer, error) : status;
+}
+
+/* The members of a composite get the name of its head and their number. */
+static tly_status write_members(tly_store_writer *writer, const get_job *job, tly_error *error) {
+    char name[4096];
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < tly_fetched_num_members(job->fetched) && status == TLY_OK; i++) {
+        snprintf(name, sizeof name, "%.4000s/%u", job->key, i);
+        status = write_tensor(writer, name, tly_fetched_member(job->fetched, i), error);
+    }
+    return status;
+}
+
 static tly_status write_target(target *to, const get_job *job, tly_error *error) {
-    const void *data = tly_fetched_data(job->fetched);
-    uint64_t len = tly_fetched_len(job->fetched);
     tly_status status;
     if (to->writer == NULL) {
-        status = tly_output_write(&to->raw, data, len, error);
+        if (tly_fetched_num_members(job->fetched) != 0) {
+            return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "raw-composite",
+                                 "%s is a composite of %u tensors: --raw writes one", job->key,
+                                 tly_fetched_num_members(job->fetched));
+        }
+        status = tly_output_write(&to->raw, tly_fetched_data(job->fetched),
+                                  tly_fetched_len(job->fetched), error);
         return status == TLY_OK ? tly_output_commit(&to->raw, error) : status;
     }
-    status = tly_store_writer_begin(to->writer, job->key, strlen(job->key),
-                                    tly_fetched_descriptor(job->fetched), error);
+    status = write_tensor(to->writer, job->key, job->fetched, error);
     if (status == TLY_OK) {
-        status = tly_store_writer_append(to->writer, data, len, error);
-    }
-    if (status == TLY_OK) {
-        status = tly_store_writer_end(to->writer, error);
+        status = write_members(to->writer, job, error);
     }
     return status == TLY_OK ? tly_store_writer_commit(to->writer, error) : status;
 }

@@ -32,7 +32,10 @@ struct tly_fetched {
     void *data;
     uint64_t len;
     uint32_t choice;
-    tly_net_block block; /* data, unless it is the caller's */
+    tly_net_block block;          /* data, unless it is the caller's */
+    struct tly_fetched **members; /* of a composite, in the order in which they came */
+    uint32_t num_members;
+    uint32_t members_capacity;
     /* handed over: what came before the descriptor */
     tly_handover handover;
     int fd; /* -1: none */

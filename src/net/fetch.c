@@ -374,6 +374,39 @@ static tly_status on_descriptor(tly_client *client, const tly_fetch_request *req
     return TLY_OK;
 }
 
+static tly_fetched *new_fetched(const tly_context *context) {
+    tly_fetched *f = tly_base_calloc(context, sizeof *f, _Alignof(tly_fetched));
+    if (f != NULL) {
+        f->context = context;
+        f->fd = -1;
+    }
+    return f;
+}
+
+/* A further tensor on the stream: a member of the composite that `f` is the head of. */
+static tly_status on_member(tly_client *client, const tly_wire_event *event, tly_fetched *f,
+                            tly_error *error) {
+    const tly_fetch_request plain = {.size = sizeof plain};
+    tly_fetched *member;
+    if (f->num_members == f->members_capacity) {
+        uint32_t want = f->members_capacity != 0 ? 2 * f->members_capacity : 8;
+        tly_fetched **grown =
+            tly_base_grow(f->context, f->members, f->members_capacity * sizeof *grown,
+                          want * sizeof *grown, _Alignof(tly_fetched *));
+        if (grown == NULL) {
+            return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a member", error);
+        }
+        f->members = grown;
+        f->members_capacity = want;
+    }
+    member = new_fetched(f->context);
+    if (member == NULL) {
+        return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a member", error);
+    }
+    f->members[f->num_members++] = member;
+    return on_descriptor(client, &plain, event, member, error);
+}
+
 static tly_status on_private(tly_client *client, const tly_wire_event *event, uint32_t stream,
                              tly_fetched *f, tly_error *error) {
     tly_status status = event->stream == stream
@@ -396,9 +429,11 @@ static tly_status on_event(tly_client *client, const tly_fetch_request *request,
     case TLY_WIRE_EVENT_PRIVATE:
         return on_private(client, event, stream, f, error);
     case TLY_WIRE_EVENT_DESCRIPTOR:
-        return event->descriptor.total_shards != 1
-                   ? on_shard(client, request, event, f, gather, error)
-                   : on_descriptor(client, request, event, f, error);
+        if (event->descriptor.total_shards != 1) {
+            return on_shard(client, request, event, f, gather, error);
+        }
+        return f->descriptor_bytes != NULL ? on_member(client, event, f, error)
+                                           : on_descriptor(client, request, event, f, error);
     case TLY_WIRE_EVENT_DATA:
         gather->done += event->len;
         if (request->progress != NULL &&
@@ -454,12 +489,10 @@ tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request
     if (client->broken) {
         return refuse(TLY_CLOSED, "broken", "the connection broke in an earlier call", error);
     }
-    f = tly_base_calloc(client->context, sizeof *f, _Alignof(tly_fetched));
+    f = new_fetched(client->context);
     if (f == NULL) {
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
     }
-    f->context = client->context;
-    f->fd = -1;
     error = error != NULL ? error : &own;
     status = send_request(client, request, &stream, error);
     if (status == TLY_OK) {
@@ -498,10 +531,23 @@ uint32_t tly_fetched_choice(const tly_fetched *fetched) {
     return fetched->choice;
 }
 
+uint32_t tly_fetched_num_members(const tly_fetched *fetched) {
+    return fetched->num_members;
+}
+
+tly_fetched *tly_fetched_member(const tly_fetched *fetched, uint32_t index) {
+    return index < fetched->num_members ? fetched->members[index] : NULL;
+}
+
 void tly_fetched_free(tly_fetched *fetched) {
     if (fetched == NULL) {
         return;
     }
+    for (uint32_t i = 0; i < fetched->num_members; i++) {
+        tly_fetched_free(fetched->members[i]); /* has no members: all stand in one list */
+    }
+    tly_base_free(fetched->context, fetched->members,
+                  fetched->members_capacity * sizeof *fetched->members, _Alignof(tly_fetched *));
     drop_file(fetched);
     tly_net_block_cleanup(fetched->context, &fetched->block);
     tly_base_free(fetched->context, fetched->descriptor_bytes, fetched->descriptor_len, 1);

@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "net/handover.h"
+#include "serve/compose.h"
 #include "serve/uploads.h"
 
 /* One request being decided. */
@@ -386,44 +387,21 @@ static int32_t consider(void *user, uint32_t index, const tly_wire_layout *layou
 /* ---- the answer ---- */
 
 static tly_status encode(tly_answer *a, const tly_descriptor *descriptor, tly_error *error) {
-    tly_status status = tly_descriptor_encode(descriptor, NULL, 0, &a->descriptor_len, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    a->descriptor = tly_base_alloc(a->context, a->descriptor_len, 1);
-    if (a->descriptor == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                             "no memory for a descriptor");
-    }
-    return tly_descriptor_encode(descriptor, a->descriptor, a->descriptor_len, &a->descriptor_len,
-                                 error);
+    return tly_answer_encode(a->context, descriptor, &a->descriptor, &a->descriptor_len, error);
 }
 
 /* The buffers as they are, with the alignment that the client wants. */
 static tly_status use_native(tly_answer *a, const tly_catalogue_entry *entry,
                              const tly_descriptor *stored, uint32_t min_alignment,
                              tly_error *error) {
-    tly_buffer_info buffers[TLY_MAX_BUFFERS];
-    tly_descriptor d = *stored;
-    tly_status status = TLY_OK;
-    a->num_parts = stored->num_buffers;
-    a->parts =
-        tly_base_calloc(a->context, a->num_parts * sizeof *a->parts, _Alignof(tly_catalogue_bytes));
-    if (a->parts == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
-                             "no memory for an answer");
-    }
-    for (uint32_t i = 0; i < a->num_parts && status == TLY_OK; i++) {
-        buffers[i] = stored->buffers[i];
-        if (buffers[i].byte_size != 0) {
-            if (buffers[i].alignment < min_alignment) {
-                buffers[i].alignment = min_alignment;
-            }
-            status = tly_catalogue_buffer(entry, stored, i, &a->parts[i], error);
-        }
-    }
-    d.buffers = buffers;
-    return status == TLY_OK ? encode(a, &d, error) : status;
+    tly_answer_member whole;
+    tly_status status =
+        tly_answer_use_stored(a->context, entry, stored, min_alignment, &whole, error);
+    a->descriptor = whole.descriptor;
+    a->descriptor_len = whole.descriptor_len;
+    a->parts = whole.parts;
+    a->num_parts = whole.num_parts;
+    return status;
 }
 
 static tly_status use_made(tly_answer *a, const tly_catalogue_entry *entry, decision *d,
@@ -485,9 +463,9 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
         return status;
     }
     if (stored.layout == TLY_LAYOUT_COMPOSITE) {
-        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "stored-composite",
-                             "the tensor is the head of a composite, which is not served yet: ask "
-                             "for its members by their names");
+        a->store = entry->store;
+        snprintf(a->reason, sizeof a->reason, "a composite, as it is stored");
+        return tly_answer_compose(a, entry, &stored, request->min_alignment, error);
     }
     for (uint32_t i = 0; i < stored.num_buffers; i++) {
         if (stored.buffers[i].device != TLY_DEVICE_CPU) {
@@ -588,6 +566,7 @@ void tly_answer_cleanup(tly_answer *answer) {
     tly_upload_drop(answer->hold);
     answer->hold = NULL;
     tly_maker_free(answer->maker);
+    tly_answer_drop_members(answer);
     tly_base_free(answer->context, answer->descriptor, answer->descriptor_len, 1);
     tly_base_free(answer->context, answer->parts, answer->num_parts * sizeof *answer->parts,
                   _Alignof(tly_catalogue_bytes));

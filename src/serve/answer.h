@@ -28,6 +28,18 @@ typedef struct tly_answer_limits {
  * without what does not change a byte (alignment, kernel, probe). */
 #define TLY_ANSWER_VARIANT_LEN (sizeof(tly_catalogue_source) + 8 + TLY_PANEL_MAX_LEN)
 
+/* A member of a composite, as it is stored. */
+typedef struct tly_answer_member {
+    uint8_t *descriptor; /* serialised */
+    size_t descriptor_len;
+    uint64_t total; /* bytes of data */
+    tly_catalogue_bytes *parts;
+    uint32_t num_parts;
+} tly_answer_member;
+
+/* Members of one composite, those of composites inside of it too; more is not served. */
+#define TLY_ANSWER_MAX_MEMBERS 65536
+
 typedef struct tly_answer {
     const tly_context *context;
     uint8_t *descriptor; /* serialised */
@@ -36,6 +48,9 @@ typedef struct tly_answer {
     tly_maker *maker;           /* NULL: native, `parts` as they are */
     tly_catalogue_bytes *parts; /* native: the buffers */
     uint32_t num_parts;
+    tly_answer_member *members; /* of a composite: what follows its head, in this order */
+    uint32_t num_members;
+    uint32_t members_capacity;
     const tly_store *store;  /* bytes come from this file; NULL: from memory */
     struct tly_upload *hold; /* keeps the file open, if it may be replaced; NULL otherwise */
     tly_catalogue_source source;

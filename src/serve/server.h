@@ -122,7 +122,8 @@ struct serve_stream {
     uint32_t part;
     uint64_t part_done;
     uint64_t queued;           /* bytes given to the connection */
-    uint64_t total;            /* bytes that this stream has to send */
+    uint64_t total;            /* bytes that this stream has to send; of the current member */
+    uint32_t next_member;      /* of a composite */
     uint32_t origin;           /* of a shard: the stream of the request; 0: no shard */
     uint64_t from, until;      /* of a shard: its bytes in the only part */
     tly_catalogue_bytes whole; /* of a variant */

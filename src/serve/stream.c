@@ -80,11 +80,32 @@ void tly_serve_stream_closed(serve_conn *c, uint32_t id) {
     }
 }
 
+/* The next member of a composite, on the same stream. */
+static void begin_member(serve_stream *s) {
+    const tly_answer_member *m = &s->answer->answer.members[s->next_member++];
+    tly_error error;
+    if (tly_wire_send_descriptor(s->conn->wire, s->id, m->descriptor, m->descriptor_len, m->total,
+                                 &error) != TLY_OK) {
+        tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
+        return;
+    }
+    s->parts = m->parts;
+    s->num_parts = m->num_parts;
+    s->part = 0;
+    s->part_done = 0;
+    s->queued = 0;
+    s->total = m->total;
+}
+
 static void finish(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_error error;
     if (tly_wire_send_end(c->wire, s->id, &error) != TLY_OK) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
+        return;
+    }
+    if (s->next_member < s->answer->answer.num_members) {
+        begin_member(s);
         return;
     }
     s->closed = 1;
@@ -324,7 +345,11 @@ void tly_serve_stream_pump(serve_stream *s) {
     if (s->answer->answer.maker != NULL && s->reader.variant == NULL) {
         pump_packed(s);
     } else {
-        pump_native(s);
+        uint32_t member;
+        do { /* members without data are over at once */
+            member = s->next_member;
+            pump_native(s);
+        } while (!s->closed && s->next_member != member);
     }
 }
 
