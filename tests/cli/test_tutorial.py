@@ -37,8 +37,11 @@ class Tutorial(CommandTest):
     def follow(self, page):
         steps = commands(page.read_text())
         self.assertGreater(len(steps), 5)
-        os.symlink(BUILD, self.folder / "build")
-        os.symlink(ROOT / "tools", self.folder / "tools")
+        folder = self.folder / page.stem
+        folder.mkdir()
+        os.symlink(BUILD, folder / "build")
+        for name in ("tools", "examples"):
+            os.symlink(ROOT / name, folder / name)
         script = ["set -m", "exec 2>&1"]
         for command, _ in steps:
             script.append(command)
@@ -48,7 +51,7 @@ class Tutorial(CommandTest):
             if command.startswith("kill"):
                 script.append("wait 2>/dev/null")
             script.append(f"echo '{MARK}'")
-        done = subprocess.run(["bash", "--norc", "-c", "\n".join(script)], cwd=self.folder,
+        done = subprocess.run(["bash", "--norc", "-c", "\n".join(script)], cwd=folder,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120)
         # The shell's own news of the server that ended comes at any time.
         printed = re.sub(r"^\[\d+\][-+ ] +Done .*\n", "", done.stdout.decode(), flags=re.M)
