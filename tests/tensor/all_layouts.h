@@ -46,8 +46,7 @@ static inline tly_code *all_codes(const tly_tensor *t) {
     return codes;
 }
 
-/* ---- layouts to go through ---------------------------------------------------------------------
- */
+/* ---- layouts to go through ---- */
 
 typedef struct wish {
     tly_descriptor layout;
@@ -254,13 +253,11 @@ static inline uint32_t through_all(const tly_tensor *t, const tly_code *wanted, 
     }
     return done;
 }
-/* ---- tensors to begin with ----------------------------------------------------------------------
- */
-*-- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --* /
 
-    static const tly_dtype all_types[] = {TLY_BOOL,   TLY_I2,   TLY_U4,   TLY_F4E2M1,
-                                          TLY_F6E3M2, TLY_I8,   TLY_BF16, TLY_F32,
-                                          TLY_U64,    TLY_F128, TLY_C128};
+/* ---- tensors to begin with ---- */
+
+static const tly_dtype all_types[] = {TLY_BOOL, TLY_I2,  TLY_U4,  TLY_F4E2M1, TLY_F6E3M2, TLY_I8,
+                                      TLY_BF16, TLY_F32, TLY_U64, TLY_F128,   TLY_C128};
 
 /* A row-major tensor with about one element in `sparse` other than zero. */
 typedef struct made {
