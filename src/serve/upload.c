@@ -80,6 +80,11 @@ static void commit(uv_work_t *work) {
 
 /* ---- on the loop ---- */
 
+/* Broken contents are the client's fault, anything else ours. */
+static uint32_t fault_of(tly_status status) {
+    return status == TLY_MALFORMED ? TLY_WIRE_INVALID_MESSAGE : TLY_WIRE_SERVER_FAILED;
+}
+
 static void job_done(uv_work_t *work, int status) {
     serve_stream *s = work->data;
     serve_conn *c = s->conn;
@@ -92,7 +97,7 @@ static void job_done(uv_work_t *work, int status) {
     }
     c->moved_at = uv_now(&c->server->loop); /* it was us whom the peer waited for */
     if (s->status != TLY_OK && !s->closed) {
-        fail(s, TLY_WIRE_SERVER_FAILED, s->error.message);
+        fail(s, fault_of(s->status), s->error.message);
     }
     tly_serve_conn_run(c);
 }

@@ -11,6 +11,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <tilery/transcode.h>
+
 #include "base/context.h"
 #include "base/error.h"
 
@@ -73,12 +75,17 @@ static void path_of(const tly_uploads *u, uint64_t number, char *out, size_t cap
     snprintf(out, capacity, "%s/%016llx.hrry", u->folder, (unsigned long long)number);
 }
 
+/* Where a tensor waits to be checked. The name is one of those that are removed when the folder is
+ * opened. */
+static void staging_of(const tly_uploads *u, uint64_t number, char *out, size_t capacity) {
+    snprintf(out, capacity, "%s/.tilery-%016llx.part", u->folder, (unsigned long long)number);
+}
+
 /* Opens the container of a tensor; it must hold that one and nothing else. */
-static tly_status open_store(const tly_uploads *uploads, tly_upload *u, tly_error *error) {
-    char path[4096];
+static tly_status open_store(const tly_uploads *uploads, tly_upload *u, const char *path,
+                             tly_error *error) {
     tly_store_entry named;
     tly_status status;
-    path_of(uploads, u->number, path, sizeof path);
     status = tly_store_open(uploads->context, path, NULL, &u->store, error);
     if (status != TLY_OK) {
         return status;
@@ -221,7 +228,7 @@ static tly_status take_file(tly_uploads *u, uint64_t number, tly_error *error) {
     if (upload == NULL) {
         return no_memory(error);
     }
-    status = open_store(u, upload, error);
+    status = open_store(u, upload, path, error);
     at = place_of(u, upload->key, upload->key_len, &there);
     if (status == TLY_OK && there) {
         status = tly_base_fail(error, TLY_EXISTS, TLY_NO_OFFSET, "key-taken",
@@ -386,7 +393,7 @@ static tly_status start(tly_uploads_writer *w, tly_error *error) {
     if (work == NULL) {
         return no_memory(error);
     }
-    path_of(u, w->upload->number, path, sizeof path);
+    staging_of(u, w->upload->number, path, sizeof path);
     status = tly_descriptor_decode(w->descriptor, w->descriptor_len, work, work_len, &descriptor,
                                    NULL, error);
     if (status == TLY_OK) {
@@ -426,6 +433,74 @@ static void show(tly_uploads *u, tly_upload *upload) {
     tly_upload_drop(older);
 }
 
+/* Do the contents of the buffers keep the rules of the format? What only its owner knows, a private
+ * layout or type, passes. */
+static tly_status check_contents(const tly_uploads *u, const tly_upload *upload,
+                                 tly_error *error) {
+    uint8_t *work = tly_base_alloc(u->context, TLY_CATALOGUE_WORK_LEN, 16);
+    const void *buffers[TLY_MAX_BUFFERS] = {0};
+    tly_descriptor d;
+    tly_tensor tensor = {.descriptor = &d, .buffers = buffers};
+    tly_store_guard guard;
+    tly_status status;
+    if (work == NULL) {
+        return no_memory(error);
+    }
+    status = tly_catalogue_describe(&upload->entry, work, TLY_CATALOGUE_WORK_LEN, &d, error);
+    for (uint32_t i = 0; status == TLY_OK && i < d.num_buffers; i++) {
+        tly_catalogue_bytes bytes = {0};
+        if (d.buffers[i].byte_size != 0) {
+            status = tly_catalogue_buffer(&upload->entry, &d, i, &bytes, error);
+        }
+        buffers[i] = bytes.at;
+    }
+    if (status == TLY_OK) {
+        tly_store_guard_begin(upload->store, &guard);
+        status = tly_tensor_check_data(u->context, &tensor, error);
+        status = status == TLY_UNSUPPORTED ? TLY_OK : status;
+        if (tly_store_guard_end(&guard, status == TLY_OK ? error : NULL) != TLY_OK &&
+            status == TLY_OK) {
+            status = TLY_TRUNCATED;
+        }
+    }
+    tly_base_free(u->context, work, TLY_CATALOGUE_WORK_LEN, 16);
+    return status;
+}
+
+/* Gives the checked file its name, in place of an older one, and makes that durable. */
+static tly_status place(const tly_uploads *u, const char *staging, uint64_t number,
+                        tly_error *error) {
+    char path[4096];
+    int folder = open(u->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = folder < 0 ? errno : 0;
+    path_of(u, number, path, sizeof path);
+    if (folder >= 0) {
+        if (rename(staging, path) != 0 || fsync(folder) != 0) {
+            failed = errno;
+        }
+        close(folder);
+    }
+    return failed == 0 ? TLY_OK : tly_base_fail_errno(error, failed, "cannot write to %s", path);
+}
+
+/* The whole file is there under its waiting name: only what a reader accepts gets into place. */
+static tly_status check_and_place(const tly_uploads *u, tly_upload *upload, tly_error *error) {
+    char staging[4096];
+    tly_status status;
+    staging_of(u, upload->number, staging, sizeof staging);
+    status = open_store(u, upload, staging, error);
+    if (status == TLY_OK) {
+        status = check_contents(u, upload, error);
+    }
+    if (status == TLY_OK) {
+        status = place(u, staging, upload->number, error);
+    }
+    if (status != TLY_OK) {
+        (void)unlink(staging);
+    }
+    return status;
+}
+
 tly_status tly_uploads_commit(tly_uploads_writer *writer, tly_error *error) {
     tly_uploads *u = writer->uploads;
     tly_status status = writer->writer == NULL ? start(writer, error) : TLY_OK;
@@ -436,7 +511,7 @@ tly_status tly_uploads_commit(tly_uploads_writer *writer, tly_error *error) {
         status = tly_store_writer_commit(writer->writer, error);
     }
     if (status == TLY_OK) {
-        status = open_store(u, writer->upload, error);
+        status = check_and_place(u, writer->upload, error);
     }
     if (status == TLY_OK) {
         show(u, writer->upload);

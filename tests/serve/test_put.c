@@ -169,6 +169,49 @@ static void send_part(int fd, plain_bytes *bytes, uint32_t stream, const char *k
     free(data);
 }
 
+/* A descriptor that is right, and buffers that are not: the good tensor stays. */
+static void broken_contents(void **state) {
+    static const uint64_t shape[] = {4, 4};
+    const uint64_t good_indices[] = {0, 1, 2, 3}, bad_indices[] = {0, 1, 2, 4};
+    const float values[] = {1, 2};
+    tly_descriptor d = {.dtype = TLY_F32,
+                        .layout = TLY_LAYOUT_COO,
+                        .num_buffers = 2,
+                        .rank = 2,
+                        .shape = shape,
+                        .nnz = 2,
+                        .is_sorted = 1};
+    const tly_buffer_info infos[] = {{.byte_size = 8, .alignment = 64},
+                                     {.byte_size = 32, .alignment = 64}};
+    const void *good[] = {values, good_indices}, *bad[] = {values, bad_indices};
+    tly_put_request request = {
+        .size = sizeof request, .key = "w", .descriptor = &d, .buffers = good};
+    uint8_t whole[40];
+    put_fixture p;
+    tly_client *client;
+    tly_error error;
+    (void)state;
+    d.buffers = infos;
+    memcpy(whole, values, 8);
+    memcpy(whole + 8, good_indices, 32);
+    setup(&p, NULL);
+    client = fixture_client(&p.f);
+    CHECK_OK(tly_client_put(client, &request, &error), &error);
+    request.buffers = bad;
+    assert_int_equal(tly_client_put(client, &request, &error), TLY_PEER);
+    assert_non_null(strstr(error.message, "INVALID_MESSAGE"));
+    fixture_expect(client, "w", whole, sizeof whole);
+    request.key = "new";
+    assert_int_equal(tly_client_put(client, &request, &error), TLY_PEER);
+    assert_int_equal(put_folder_count(&p.folder), 1);
+    tly_client_free(client);
+    restart(&p);
+    client = fixture_client(&p.f);
+    fixture_expect(client, "w", whole, sizeof whole);
+    tly_client_free(client);
+    cleanup(&p);
+}
+
 /* The key is busy while somebody puts it, and free again when he is gone. */
 static void one_at_a_time(void **state) {
     put_fixture p;
@@ -403,6 +446,7 @@ int main(void) {
         cmocka_unit_test(there_when_acknowledged),
         cmocka_unit_test(replaced_while_it_is_read),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(broken_contents),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(half_close),
         cmocka_unit_test(errors_cost_a_stream),
