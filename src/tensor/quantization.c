@@ -17,40 +17,29 @@ typedef struct scheme {
     uint8_t has_axis;
     uint8_t has_zero_points; /* a buffer of them, unless SYMMETRIC */
     uint8_t scale_type;      /* where the fields do not say */
-    uint8_t types[12];       /* storage types, 0 at the end */
-    uint32_t min_block;      /* 0: no blocks */
+    uint64_t types[2]; /* storage types: bit t of the first for tag t, of the second for 0x40 + t */
+    uint32_t min_block; /* 0: no blocks */
     uint32_t max_block;
 } scheme;
 
+#define TYPE(tag) (UINT64_C(1) << ((tag)&63))
+#define INTEGERS                                                                                   \
+    (TYPE(TLY_I8) | TYPE(TLY_U8) | TYPE(TLY_I16) | TYPE(TLY_U16) | TYPE(TLY_I32) | TYPE(TLY_U32))
+#define SMALL_INTEGERS (TYPE(TLY_I4) | TYPE(TLY_U4) | TYPE(TLY_I2) | TYPE(TLY_U2))
+
 static const scheme schemes[] = {
-    [TLY_QUANT_PER_TENSOR] = {16,
-                              0,
-                              0,
-                              0,
-                              0,
-                              {TLY_I8, TLY_U8, TLY_I16, TLY_U16, TLY_I32, TLY_U32, TLY_I4, TLY_U4,
-                               TLY_I2, TLY_U2},
-                              0,
-                              0},
-    [TLY_QUANT_PER_CHANNEL] = {20,
-                               SYMMETRIC,
-                               1,
-                               1,
-                               0,
-                               {TLY_I8, TLY_U8, TLY_I16, TLY_U16, TLY_I32, TLY_U32, TLY_I4, TLY_U4,
-                                TLY_I2, TLY_U2},
-                               0,
-                               0},
+    [TLY_QUANT_PER_TENSOR] = {16, 0, 0, 0, 0, {INTEGERS, SMALL_INTEGERS}, 0, 0},
+    [TLY_QUANT_PER_CHANNEL] = {20, SYMMETRIC, 1, 1, 0, {INTEGERS, SMALL_INTEGERS}, 0, 0},
     [TLY_QUANT_PER_BLOCK] =
-        {24, SYMMETRIC, 1, 1, 0, {TLY_I8, TLY_U8, TLY_I4, TLY_U4, TLY_I2, TLY_U2}, 2, UINT32_MAX},
-    [TLY_QUANT_NF4] = {16, 0, 1, 0, TLY_F32, {TLY_U4}, 8, UINT32_MAX},
+        {24, SYMMETRIC, 1, 1, 0, {TYPE(TLY_I8) | TYPE(TLY_U8), SMALL_INTEGERS}, 2, UINT32_MAX},
+    [TLY_QUANT_NF4] = {16, 0, 1, 0, TLY_F32, {0, TYPE(TLY_U4)}, 8, UINT32_MAX},
     [TLY_QUANT_MXFP] = {16,
                         0,
                         1,
                         0,
                         TLY_F8E8M0,
-                        {TLY_F8E4M3, TLY_F8E5M2, TLY_F4E2M1, TLY_F6E2M3, TLY_F6E3M2, TLY_I8,
-                         TLY_I4},
+                        {TYPE(TLY_I8), TYPE(TLY_F8E4M3) | TYPE(TLY_F8E5M2) | TYPE(TLY_F4E2M1) |
+                                           TYPE(TLY_F6E2M3) | TYPE(TLY_F6E3M2) | TYPE(TLY_I4)},
                         16,
                         2048},
 };
@@ -69,7 +58,7 @@ typedef struct context {
 
 static tly_status check_head(const context *c, const uint8_t *b) {
     const tly_quantization *q = c->q;
-    int known = 0;
+    const tly_dtype type = c->d->dtype;
     if (q->version != 1) {
         return FAIL(c, 1, q->version == 0 ? "Q-VERSION0" : "Q-VERSION",
                     "version %u of quantization scheme %u: there is only 1", q->version, q->scheme);
@@ -78,12 +67,9 @@ static tly_status check_head(const context *c, const uint8_t *b) {
         return FAIL(c, 2, "Q-FLAGS", "flags 0x%04X of the quantization: a reserved bit is set",
                     q->flags);
     }
-    for (size_t i = 0; i < sizeof c->row->types && c->row->types[i] != 0; i++) {
-        known |= c->row->types[i] == c->d->dtype;
-    }
-    if (!known) {
+    if (type >= 0x80 || (c->row->types[type >> 6] >> (type & 63) & 1) == 0) {
         return FAIL(c, 0, "Q-STORAGE", "scheme %u does not quantize to type 0x%02X", q->scheme,
-                    c->d->dtype);
+                    type);
     }
     if (q->scheme <= TLY_QUANT_PER_BLOCK) {
         uint32_t at = q->scheme == TLY_QUANT_PER_TENSOR ? 12 : c->row->len - 3;
@@ -173,7 +159,8 @@ static int num_scales(const context *c, uint64_t *out) {
     if (d->layout == TLY_LAYOUT_BLOCK_PAGED && c->q->scheme == TLY_QUANT_PER_BLOCK) {
         return tly_base_mul_u64(d->paged->num_pages, d->paged->page_size, out);
     }
-    count = extent / c->q->block_size + (extent % c->q->block_size != 0);
+    count = extent >> __builtin_ctz(c->q->block_size); /* a power of two: check_block saw to it */
+    count += (extent & (c->q->block_size - 1)) != 0;
     for (uint32_t k = 0; k < d->rank; k++) {
         if (d->shape[k] == TLY_DYNAMIC) {
             return 2;

@@ -72,6 +72,10 @@ static const uint8_t last_class[] = {
 
 static tly_status check_buffer(const tly_buffer_info *b, uint64_t at, uint32_t index,
                                tly_error *error) {
+    if ((b->device | b->sync_mode | b->memory_class | b->reserved) == 0 && b->alignment >= 64 &&
+        (b->alignment & (b->alignment - 1)) == 0) {
+        return TLY_OK; /* ready in standard memory of the CPU, as nearly all are */
+    }
     if ((b->alignment & (b->alignment - 1)) != 0 || b->alignment == 0) {
         return tly_base_fail(error, TLY_MALFORMED, at + 8, "B-ALIGN-POW2",
                              "buffer %u: alignment %u is not a power of two", index, b->alignment);
