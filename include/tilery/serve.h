@@ -78,6 +78,9 @@ typedef struct tly_server_options {
     uint64_t max_packing_len; /* bytes of packed pieces that wait, all connections: 256 MiB */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
+    const char *cache_folder;  /* keeps variants over restarts; read by tly_server_new only. Must
+                                  exist, belong to us and be closed to others' writing. NULL: none */
+    uint64_t cache_folder_len; /* bytes of files in it: 16 GiB */
     uint32_t
         max_shards;     /* of one answer, where the client allows shards: 4; 1: never; 64 at most */
     uint32_t reserved2; /* 0 */
@@ -154,6 +157,7 @@ typedef struct tly_server_stats {
     uint64_t num_shared;       /* answers from a variant that another request had made */
     uint64_t num_put;          /* tensors accepted from clients */
     uint64_t num_handed_over;  /* answers without a copy, to clients on the same machine */
+    uint64_t num_restored;     /* variants that an earlier run had kept */
 } tly_server_stats;
 
 /* Counts since tly_server_new. Thread-safe. */

@@ -221,6 +221,8 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_serv
     tly_status status;
     options.max_connections = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 0);
     options.transcode_limit = tly_cli_number(cli, TLY_CLI_SERVE_PACK_LIMIT, 0);
+    options.cache_folder = tly_cli_value(cli, TLY_CLI_SERVE_CACHE_FOLDER, NULL);
+    options.cache_folder_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE_FOLDER_LIMIT, 0);
     options.cache_len = tly_cli_number(cli, TLY_CLI_SERVE_CACHE, DEFAULT_CACHE_LEN);
     options.families = families;
     options.max_shards = (uint32_t)tly_cli_number(cli, TLY_CLI_SERVE_SHARDS, 0);

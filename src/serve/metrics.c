@@ -126,6 +126,8 @@ static size_t write_metrics(const tly_server *s, char *out, size_t capacity) {
          s->buffered},
         {"tilery_cache_packings_total", "counter", "Variants packed into the cache.", s->packings},
         {"tilery_cache_hits_total", "counter", "Answers from a variant that was there.", s->shared},
+        {"tilery_cache_restored_total", "counter", "Variants that an earlier run had kept.",
+         s->restored},
         {"tilery_cache_variants", "gauge", "Variants in the cache.", s->variants.num},
         {"tilery_cache_bytes", "gauge", "Memory of the cache.", s->variants.used},
         {"tilery_cache_limit_bytes", "gauge", "Memory that the cache may take.", s->variants.limit},

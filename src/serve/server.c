@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "serve/server.h"
 
-#define TICK_MS          200
-#define ACCEPTS_PER_TURN 16
+#define TICK_MS            200
+#define ACCEPTS_PER_TURN   16
+#define DEFAULT_FOLDER_LEN (UINT64_C(16) << 30)
 
 static void fill(uint32_t *field, uint32_t fallback) {
     if (*field == 0) {
@@ -270,6 +271,7 @@ static void release(tly_server *server) {
     tly_memo_clear(&server->memo);
     tly_net_tls_library_cleanup(&server->tls);
     tly_variants_cleanup(server);
+    tly_persist_free(server->persist);
     tly_panel_verdicts_free(server->verdicts);
     tly_offer_drop(server->offer);
     tly_base_free(server->context, server, sizeof *server, _Alignof(tly_server));
@@ -330,6 +332,17 @@ tly_status tly_server_new(const tly_context *context, const tly_catalogue *catal
         release(server);
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory for a server");
     }
+    if (server->options.cache_folder != NULL && server->variants.limit != 0) {
+        tly_status status = tly_persist_open(context, server->options.cache_folder,
+                                             server->options.cache_folder_len != 0
+                                                 ? server->options.cache_folder_len
+                                                 : DEFAULT_FOLDER_LEN,
+                                             &server->persist, error);
+        if (status != TLY_OK) {
+            release(server);
+            return status;
+        }
+    }
     if (!open_loop(server)) {
         release(server);
         return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "cannot make an event loop");
@@ -350,6 +363,7 @@ void tly_server_get_stats(const tly_server *server, tly_server_stats *out_stats)
     out_stats->num_packings = atomic_load(&server->packings);
     out_stats->num_shared = atomic_load(&server->shared);
     out_stats->num_put = atomic_load(&server->put);
+    out_stats->num_restored = atomic_load(&server->restored);
     out_stats->num_handed_over = atomic_load(&server->handed);
 }
 
@@ -357,6 +371,7 @@ void tly_server_free(tly_server *server) {
     if (server == NULL) {
         return;
     }
+    server->stopping = 1;
     close_listeners(server);
     for (serve_conn *c = server->conns; c != NULL; c = c->next) {
         tly_serve_conn_kill(c, "the server is gone");

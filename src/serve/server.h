@@ -13,6 +13,7 @@
 #include "net/socket.h"
 #include "serve/access.h"
 #include "serve/memo.h"
+#include "serve/persist.h"
 #include "serve/uploads.h"
 #include "serve/variant.h"
 
@@ -62,7 +63,9 @@ struct tly_server {
     tly_net_tls_library tls;                  /* read with the first tls: address */
     tly_memo memo;
     tly_variants variants;
-    atomic_ullong packings, shared, handed, put;
+    tly_persist *persist; /* NULL: variants are not kept */
+    int keeping;          /* one is being written */
+    atomic_ullong packings, shared, handed, put, restored;
     atomic_ullong accepted, refused, requests, served, packed, failed, sent_len, max_buffered;
 };
 

@@ -385,7 +385,7 @@ void tly_serve_begin(serve_stream *s) {
         s->whole.at = v->map;
         s->whole.len = v->len;
         s->whole.fd = v->fd;
-        s->whole.offset = 0;
+        s->whole.offset = v->file_offset;
         s->parts = &s->whole;
         s->num_parts = 1;
     } else if (a->maker != NULL) {

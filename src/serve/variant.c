@@ -52,6 +52,17 @@ static tly_variant *find(tly_variants *all, const tly_answer *answer, uint64_t h
     return v;
 }
 
+/* It can be found from now on. */
+static void list(tly_variant *v, uint64_t hash) {
+    tly_variants *all = &v->server->variants;
+    v->hash = hash;
+    v->chained = *bucket(all, hash);
+    *bucket(all, hash) = v;
+    list_newest(all, v);
+    v->listed = 1;
+    all->num++;
+}
+
 /* It cannot be found any more; its memory still counts. */
 static void unlist(tly_variant *v) {
     tly_variants *all = &v->server->variants;
@@ -75,7 +86,7 @@ static void close_file(tly_variant *v) {
         munmap(v->write_map, (size_t)v->len);
     }
     if (v->map != NULL) {
-        munmap(v->map, (size_t)v->len);
+        munmap(v->map - v->file_offset, (size_t)(v->len + v->file_offset));
     }
     if (v->write_fd >= 0) {
         close(v->write_fd);
@@ -137,6 +148,38 @@ static int make_room(tly_variants *all, uint64_t len) {
     return all->used <= all->limit - cost(len);
 }
 
+/* Was it made from a tensor in memory? */
+static int is_of_memory(const tly_variant *v) {
+    tly_catalogue_source source;
+    memcpy(&source, v->key, sizeof source);
+    return source.device == 0 && source.inode == 0;
+}
+
+/* Takes a variant that an earlier run has kept. Returns 0 if there is none. */
+static int open_kept(tly_variant *v) {
+    void *map;
+    if (v->server->persist == NULL || v->is_native || is_of_memory(v)) {
+        return 0;
+    }
+    v->fd = tly_persist_load(v->server->persist, v->key, v->key_len, v->len);
+    if (v->fd < 0) {
+        return 0;
+    }
+    map = mmap(NULL, (size_t)(v->len + TLY_PERSIST_DATA_OFFSET), PROT_READ, MAP_SHARED, v->fd, 0);
+    if (map == MAP_FAILED) {
+        close(v->fd);
+        v->fd = -1;
+        return 0;
+    }
+    v->file_offset = TLY_PERSIST_DATA_OFFSET;
+    v->map = (uint8_t *)map + v->file_offset;
+    v->done_len = v->len;
+    v->state = VARIANT_READY;
+    v->kept = 1;
+    atomic_fetch_add(&v->server->restored, 1);
+    return 1;
+}
+
 /* ---- packing ---- */
 
 static void start_jobs(tly_variant *v);
@@ -182,15 +225,55 @@ static void seal(uv_work_t *work) {
     v->write_fd = -1;
 }
 
+/* On a thread of the pool. */
+static void keep(uv_work_t *work) {
+    tly_variant *v = work->data;
+    tly_error error;
+    if (tly_persist_save(v->server->persist, v->key, v->key_len, v->map, v->len, &error) !=
+        TLY_OK) {
+        tly_base_log(v->server->context, TLY_LOG_WARNING, "%s", error.message);
+    }
+}
+
+static void kept(uv_work_t *work, int status) {
+    tly_variant *v = work->data;
+    tly_server *server = v->server;
+    (void)status; /* work is never cancelled */
+    v->busy--;
+    server->keeping = 0;
+    let_go(v);
+    tly_variants_keep(server);
+}
+
+/* Keeps one variant after the other that is not kept yet, the newest first. */
+void tly_variants_keep(tly_server *server) {
+    tly_variant *v = server->variants.newest;
+    if (server->persist == NULL || server->keeping || server->stopping) {
+        return;
+    }
+    while (v != NULL && (v->kept || v->is_native || v->state != VARIANT_READY || is_of_memory(v))) {
+        v = v->older;
+    }
+    if (v != NULL) {
+        v->kept = server->keeping = 1; /* tried once */
+        v->busy++;
+        v->sealing.data = v;
+        uv_queue_work(&server->loop, &v->sealing, keep, kept); /* fails on NULL arguments only */
+    }
+}
+
 static void sealed(uv_work_t *work, int status) {
     tly_variant *v = work->data;
+    tly_server *server;
     (void)status; /* work is never cancelled */
     v->busy--;
     if (v->state == VARIANT_SEALING) {
         v->state = VARIANT_READY;
     }
     tell_readers(v);
+    server = v->server;
     let_go(v);
+    tly_variants_keep(server);
 }
 
 /* The last piece is there. A source that changed meanwhile has given us bytes of two files. */
@@ -320,6 +403,13 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
     v->fd = v->write_fd = -1;
     v->len = a->total;
     all->used += cost(v->len);
+    v->key_len = a->variant_len;
+    memcpy(v->key, a->variant, v->key_len);
+    v->is_native = a->maker == NULL;
+    if (open_kept(v)) {
+        list(v, hash);
+        return v;
+    }
     if (!open_file(v)) {
         tly_base_log(server->context, TLY_LOG_WARNING, "no memory file for a variant: %s",
                      strerror(errno));
@@ -332,15 +422,9 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
     v->units_per_piece = v->unit_len != 0 && v->unit_len < piece ? piece / v->unit_len : 1;
     v->answer = answer;
     answer->refs++;
-    v->hash = hash;
-    v->key_len = a->variant_len;
-    memcpy(v->key, a->variant, v->key_len);
-    v->chained = *bucket(all, hash);
-    *bucket(all, hash) = v;
-    list_newest(all, v);
-    v->listed = 1;
-    all->num++;
+    list(v, hash);
     atomic_fetch_add(&server->packings, 1);
+    start_jobs(v);
     return v;
 }
 
@@ -369,7 +453,6 @@ int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *r
         if (v == NULL) {
             return 0;
         }
-        start_jobs(v);
     } else {
         unlist_use(all, v);
         list_newest(all, v);
@@ -399,9 +482,7 @@ void tly_variants_forget_memory(tly_server *server) {
     tly_variant *v = all->newest;
     while (v != NULL) {
         tly_variant *older = v->older;
-        tly_catalogue_source source;
-        memcpy(&source, v->key, sizeof source);
-        if (source.device == 0 && source.inode == 0) {
+        if (is_of_memory(v)) {
             unlist(v);
             let_go(v);
         }

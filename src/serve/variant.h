@@ -49,7 +49,10 @@ struct tly_variant {
     int sealed;
     int fd; /* read-only */
     int write_fd;
-    uint8_t *map; /* read-only */
+    uint8_t *map;         /* read-only */
+    uint64_t file_offset; /* of the data in the file */
+    int is_native;        /* a copy of the tensor as it is kept */
+    int kept;             /* the file is one that a restart finds again */
     uint8_t *write_map;
     uint64_t len;      /* bytes */
     uint64_t done_len; /* these are there */
@@ -85,6 +88,9 @@ void tly_variant_close(variant_reader *reader);
 /* What was made from tensors in memory is not found any more: an address may come to hold another
  * tensor. */
 void tly_variants_forget_memory(tly_server *server);
+
+/* Writes variants to the folder that keeps them, one at a time, where there is one. */
+void tly_variants_keep(tly_server *server);
 
 /* Frees everything; no reader and no job is left. */
 void tly_variants_cleanup(tly_server *server);

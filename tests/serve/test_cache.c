@@ -2,7 +2,9 @@
 /* Packed variants: made once, shared, bounded, dropped when their source changes. */
 #include "serve/fixture.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <tilery/pack.h>
 #include <tilery/store.h>
@@ -352,11 +354,208 @@ static void gaps_are_zeros(void **state) {
     }
 }
 
+/* ---- variants that are kept over restarts ---- */
+
+typedef struct kept {
+    fixture f;
+    char container[128], folder[128];
+    uint8_t *bytes;
+    tly_server_options options;
+} kept;
+
+static const uint64_t kept_shape[] = {512, 512}; /* 1 MiB */
+
+static void kept_open(kept *k) {
+    tly_error error;
+    CHECK_OK(tly_catalogue_add_file(k->f.catalogue, k->container, &error), &error);
+    fixture_start(&k->f, &k->options);
+}
+
+static void kept_init(kept *k) {
+    fixture_init(&k->f);
+    k->bytes = k->f.blocks[k->f.num_blocks++] = malloc(1u << 20);
+    for (size_t i = 0; i < 1u << 20; i++) {
+        k->bytes[i] = (uint8_t)(i * 7 + (i >> 9));
+    }
+    snprintf(k->container, sizeof k->container, "%s/c.hrry", k->f.folder);
+    snprintf(k->folder, sizeof k->folder, "%s/kept", k->f.folder);
+    assert_int_equal(mkdir(k->folder, 0700), 0);
+    write_container(&k->f, k->container, kept_shape, k->bytes);
+    k->options = (tly_server_options){
+        .size = sizeof k->options, .cache_len = 64u << 20, .cache_folder = k->folder};
+    kept_open(k);
+}
+
+/* Files of variants in the folder; `out_name` gets one. */
+static int num_kept(const kept *k, char *out_name, size_t capacity) {
+    DIR *dir = opendir(k->folder);
+    struct dirent *entry;
+    int num = 0;
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        if (strstr(entry->d_name, ".variant") != NULL && strncmp(entry->d_name, "new.", 4) != 0) {
+            snprintf(out_name, capacity, "%s/%s", k->folder, entry->d_name);
+            num++;
+        }
+    }
+    closedir(dir);
+    return num;
+}
+
+static void wait_for_kept(const kept *k, int wanted) {
+    char name[512];
+    for (int i = 0; i < 2000 && num_kept(k, name, sizeof name) != wanted; i++) {
+        usleep(5000);
+    }
+    assert_int_equal(num_kept(k, name, sizeof name), wanted);
+}
+
+/* Ends the server and starts another one on the same files. */
+static void restart(kept *k) {
+    tly_error error;
+    fixture_stop(&k->f);
+    tly_server_free(k->f.server);
+    tly_catalogue_free(k->f.catalogue);
+    CHECK_OK(tly_catalogue_new(k->f.context, &k->f.catalogue, &error), &error);
+    kept_open(k);
+}
+
+static void expect_kept_panel(kept *k, const tly_panel_profile *profile) {
+    tly_client *client = fixture_client(&k->f);
+    expect_panel(&k->f, client, "w", profile, kept_shape, k->bytes);
+    tly_client_free(client);
+}
+
+static void kept_cleanup(kept *k) {
+    char name[512];
+    fixture_stop(&k->f);
+    tly_server_free(k->f.server); /* what is being written is written */
+    k->f.server = NULL;
+    while (num_kept(k, name, sizeof name) != 0) {
+        unlink(name);
+    }
+    snprintf(name, sizeof name, "%s/.lock", k->folder);
+    unlink(name);
+    rmdir(k->folder);
+    unlink(k->container);
+    fixture_cleanup(&k->f);
+}
+
+static void restart_finds_variants(void **state) {
+    tly_panel_profile a;
+    tly_server *second;
+    tly_error error;
+    kept k;
+    (void)state;
+    kept_init(&k);
+    profile_of("nr16", &a);
+    expect_kept_panel(&k, &a);
+    wait_for_kept(&k, 1);
+    CHECK_RULE(tly_server_new(k.f.context, k.f.catalogue, &k.options, &second, &error), &error,
+               TLY_EXISTS, "persist-lock"); /* one server at a time */
+    restart(&k);
+    expect_kept_panel(&k, &a);
+    assert_int_equal(stats_of(&k.f).num_packings, 0);
+    assert_int_equal(stats_of(&k.f).num_restored, 1);
+    kept_cleanup(&k);
+}
+
+/* Damage of any kind, and a source that has changed: packed anew, and right. */
+static void kept_files_are_checked(void **state) {
+    static const uint8_t byte = 0xA5;
+    tly_panel_profile a;
+    char name[512];
+    kept k;
+    (void)state;
+    kept_init(&k);
+    profile_of("nr16", &a);
+    for (int fault = 0; fault < 4; fault++) {
+        int fd;
+        expect_kept_panel(&k, &a);
+        wait_for_kept(&k, 1);
+        num_kept(&k, name, sizeof name);
+        fd = open(name, O_RDWR | O_CLOEXEC);
+        if (fault == 0) { /* cut short */
+            assert_int_equal(ftruncate(fd, 100000), 0);
+        } else if (fault == 1) { /* another name in it */
+            assert_int_equal(pwrite(fd, &byte, 1, 30), 1);
+        } else if (fault == 2) { /* an empty file */
+            assert_int_equal(ftruncate(fd, 0), 0);
+        } else { /* the container is another one now */
+            memset(k.bytes, 3, 1u << 20);
+            usleep(20000);
+            write_container(&k.f, k.container, kept_shape, k.bytes);
+        }
+        close(fd);
+        restart(&k);
+        expect_kept_panel(&k, &a);
+        assert_int_equal(stats_of(&k.f).num_packings, 1);
+        assert_int_equal(stats_of(&k.f).num_restored, 0);
+        wait_for_kept(&k, fault == 3 ? 2 : 1);
+    }
+    kept_cleanup(&k);
+}
+
+static void kept_files_are_bounded(void **state) {
+    tly_panel_profile a, b, c;
+    kept k;
+    (void)state;
+    kept_init(&k);
+    fixture_stop(&k.f);
+    k.options.cache_folder_len = (2u << 20) + 3 * 4096;
+    restart(&k);
+    profile_of("nr16", &a);
+    profile_of("nr32", &b);
+    profile_of("ba16a64b", &c);
+    expect_kept_panel(&k, &a);
+    wait_for_kept(&k, 1);
+    usleep(20000);
+    expect_kept_panel(&k, &b);
+    wait_for_kept(&k, 2);
+    usleep(20000);
+    expect_kept_panel(&k, &c);
+    usleep(300000);
+    wait_for_kept(&k, 2);
+    restart(&k);
+    expect_kept_panel(&k, &b);
+    expect_kept_panel(&k, &c);
+    assert_int_equal(stats_of(&k.f).num_restored, 2);
+    expect_kept_panel(&k, &a); /* the oldest went */
+    assert_int_equal(stats_of(&k.f).num_packings, 1);
+    kept_cleanup(&k);
+}
+
+static void folders_of_others_are_refused(void **state) {
+    tly_server_options options = {.size = sizeof options, .cache_len = 1u << 20};
+    char folder[128];
+    tly_server *server;
+    tly_error error;
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    snprintf(folder, sizeof folder, "%s/open", f.folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(chmod(folder, 0770), 0);
+    options.cache_folder = folder;
+    CHECK_RULE(tly_server_new(f.context, f.catalogue, &options, &server, &error), &error,
+               TLY_INVALID_ARGUMENT, "persist-folder");
+    rmdir(folder);
+    assert_int_equal(tly_server_new(f.context, f.catalogue, &options, &server, &error), TLY_IO);
+    fixture_cleanup(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_packing_for_all),           cmocka_unit_test(least_recently_used_goes),
-        cmocka_unit_test(in_use_is_never_dropped),       cmocka_unit_test(leaving_in_the_middle),
-        cmocka_unit_test(changed_source_is_packed_anew), cmocka_unit_test(gaps_are_zeros),
+        cmocka_unit_test(one_packing_for_all),
+        cmocka_unit_test(least_recently_used_goes),
+        cmocka_unit_test(in_use_is_never_dropped),
+        cmocka_unit_test(leaving_in_the_middle),
+        cmocka_unit_test(changed_source_is_packed_anew),
+        cmocka_unit_test(gaps_are_zeros),
+        cmocka_unit_test(restart_finds_variants),
+        cmocka_unit_test(kept_files_are_checked),
+        cmocka_unit_test(kept_files_are_bounded),
+        cmocka_unit_test(folders_of_others_are_refused),
     };
     return cmocka_run_group_tests_name("serve/cache", tests, NULL, NULL);
 }

@@ -66,11 +66,13 @@ enum {
     TLY_CLI_SERVE_FAMILY = 12,
     TLY_CLI_SERVE_PACK_LIMIT = 13,
     TLY_CLI_SERVE_CACHE = 14,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 15,
-    TLY_CLI_SERVE_LOG = 16,
-    TLY_CLI_SERVE_LOG_FORMAT = 17,
-    TLY_CLI_SERVE_JSON = 18,
-    TLY_CLI_SERVE_HELP = 19,
+    TLY_CLI_SERVE_CACHE_FOLDER = 15,
+    TLY_CLI_SERVE_CACHE_FOLDER_LIMIT = 16,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 17,
+    TLY_CLI_SERVE_LOG = 18,
+    TLY_CLI_SERVE_LOG_FORMAT = 19,
+    TLY_CLI_SERVE_JSON = 20,
+    TLY_CLI_SERVE_HELP = 21,
 };
 
 enum {
@@ -274,6 +276,8 @@ static const tly_cli_option serve_options[] = {
     {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
+    {"cache-folder", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"cache-folder-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
     {"log", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_choices},
     {"log-format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), serve_log_format_choices},
@@ -572,7 +576,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Is the container what the model was?\n"
     "    tilery diff model.safetensors model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 20, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 22, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -629,6 +633,12 @@ const tly_cli_command tly_cli_commands[] = {
     "      --cache BYTES         memory for packed variants, so that each is packed\n"
     "                            once and shared; 0 packs for every request anew\n"
     "                            (default: 1073741824)\n"
+    "      --cache-folder FOLDER\n"
+    "                            keep packed variants in FOLDER, so that they need\n"
+    "                            not be packed again after a restart; it must exist\n"
+    "      --cache-folder-limit BYTES\n"
+    "                            bytes of files in that folder; what was used\n"
+    "                            longest ago goes first (default: 17179869184)\n"
     "      --idle-timeout SECONDS\n"
     "                            close connections on which nothing was asked for so\n"
     "                            long (default: 300)\n"
