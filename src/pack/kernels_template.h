@@ -5,7 +5,6 @@
  *   LANES                      16-byte lanes in it
  *   v_load(p), v_store(p, v), v_stream(p, v)          any alignment; v_stream wants a full one
  *   v_load_lanes(p, stride)    lane i from p + i * stride, 16 bytes each
- *   v_store_lanes(p, stride, v)                       lane i to p + i * stride
  *   v_lo8|16|32|64(a, b), v_hi8|16|32|64(a, b)        in each lane, interleaves the lower or the
  *                              upper halves of a and b, elements of so many bits
  *   v_spread2(v)               64-bit parts so that lane i holds parts i and LANES + i
@@ -510,74 +509,59 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
     }
 }
 
-/* Eight rows of 8-bit elements: vector i gets columns 2i and 2i + 1 of each lane, eight bytes
- * each. */
-FLAT void transpose_eight(vec out[8], const uint8_t *src, int64_t q_src) {
-    vec a[8], b[8];
-    for (int i = 0; i < 8; i += 2) {
-        vec x = v_load(src + i * q_src), y = v_load(src + (i + 1) * q_src);
-        a[i] = v_lo(x, y, 1);
-        a[i + 1] = v_hi(x, y, 1);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        b[i] = v_lo(a[i], a[i + 2], 2);
-        b[i + 1] = v_hi(a[i], a[i + 2], 2);
-        b[i + 2] = v_lo(a[i + 1], a[i + 3], 2);
-        b[i + 3] = v_hi(a[i + 1], a[i + 3], 2);
-    }
-    for (int i = 0; i < 4; i++) {
-        out[2 * i] = v_lo(b[i], b[i + 4], 4);
-        out[2 * i + 1] = v_hi(b[i], b[i + 4], 4);
-    }
-}
-
-/* Column i of each lane of a group of tiles that lie side by side. */
-FLAT void put_column(uint8_t *dst, const pack_job *job, vec v, int i, int columns, int n) {
-    v_store_lanes(dst + i / columns * job->r_dst + i % columns * job->p_dst,
-                  n / columns * job->r_dst, v);
-}
-
-/* Tiles of 16/width rows whose columns, 8 or 16 bytes, lie side by side in the source: as many as
- * fill a vector together. */
-FLAT void transpose_beside(uint8_t *dst, const uint8_t *src, const pack_job *job, size_t width,
-                           int columns) {
-    const int n = (int)(16 / width);
+/* 16/width rows and columns, for columns of 16 bytes that follow each other in the destination,
+ * `columns` of them in a tile: the rows are spread over the lanes, so that fewer rounds leave parts
+ * of columns, and whole vectors of columns are stored. */
+FLAT void transpose_short(uint8_t *dst, const uint8_t *src, int64_t q_src, int64_t r_dst,
+                          size_t width, size_t columns) {
+    const int n = (int)(16 / width), m = n / LANES;
     vec v[16], t[16];
-    if (width == 1) { /* sixteen rows at once would not fit the registers */
-        transpose_eight(v, src, job->q_src);
-        transpose_eight(t, src + 8 * job->q_src, job->q_src);
-        for (int i = 0; i < 8; i++) {
-            put_column(dst, job, v_lo(v[i], t[i], 8), 2 * i, columns, n);
-            put_column(dst, job, v_hi(v[i], t[i], 8), 2 * i + 1, columns, n);
-        }
-        return;
+    for (int i = 0; i < m; i++) {
+        v[i] = v_load_lanes(src + i * q_src, m * q_src);
     }
-    for (int i = 0; i < n; i++) {
-        v[i] = v_load(src + i * job->q_src);
-    }
-    for (int round = 1; round < n; round *= 2) {
-        for (int i = 0; i < n / 2; i++) {
-            t[2 * i] = v_lo(v[i], v[i + n / 2], width);
-            t[2 * i + 1] = v_hi(v[i], v[i + n / 2], width);
+    for (int round = 1; round < m; round *= 2) {
+        for (int i = 0; i < m / 2; i++) {
+            t[2 * i] = v_lo(v[i], v[i + m / 2], width);
+            t[2 * i + 1] = v_hi(v[i], v[i + m / 2], width);
         }
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < m; i++) {
             v[i] = t[i];
         }
     }
-    for (int i = 0; i < n; i++) {
-        put_column(dst, job, v[i], i, columns, n);
+    for (int i = 0; i < m; i++) {
+        size_t column = (size_t)i * LANES;
+        v_store(dst + (int64_t)(column / columns) * r_dst + column % columns * 16,
+                LANES == 2 ? v_spread2(v[i]) : v_spread4(v[i]));
     }
 }
 
-/* All such tiles of a job; returns how many were done. */
-FLAT size_t transpose_all_beside(const pack_job *job, size_t width, int columns) {
-    const size_t together = VEC_LEN / (width * (size_t)columns);
-    size_t r = 0;
-    for (; r + together <= job->nr; r += together) {
-        transpose_beside(job->dst + (int64_t)r * job->r_dst, job->src + (int64_t)r * job->r_src,
-                         job, width, columns);
+/* Tiles of 16/width rows. */
+FLAT void transpose_all_short(const pack_job *job, size_t width) {
+    const size_t side = 16 / width, np = job->np;
+    const int64_t q_src = job->q_src; /* the compiler must not fear for them */
+    for (size_t r = 0; r < job->nr; r++) {
+        const uint8_t *src = job->src + (int64_t)r * job->r_src;
+        uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
+        for (size_t p = 0; p < np; p += side) {
+            transpose_short(dst + p * 16, src + p * width, q_src, 0, width, side);
+        }
     }
-    return r;
+}
+
+/* Tiles half as wide that lie side by side in the source: two at a time. */
+FLAT void transpose_beside(const pack_job *job, size_t width) {
+    const int64_t q_src = job->q_src, r_dst = job->r_dst;
+    const size_t pairs = job->nr / 2;
+    const uint8_t *src = job->src;
+    uint8_t *dst = job->dst;
+    pack_job last = *job;
+    for (size_t i = 0; i < pairs; i++, src += 16, dst += 2 * r_dst) {
+        transpose_short(dst, src, q_src, r_dst, width, 8 / width);
+    }
+    last.dst = dst;
+    last.src = src;
+    last.nr -= pairs * 2;
+    transpose_any(&last, width);
 }
 
 FLAT void transpose(const pack_job *job, size_t width) {
@@ -587,15 +571,12 @@ FLAT void transpose(const pack_job *job, size_t width) {
         transpose_stream(job, width, 1);
     } else if (whole && job->nq == side && side >= 2 && job->np % (side / 2) == 0) {
         transpose_stream(job, width, 0);
-    } else if (!job->stream && job->nq == side && job->r_src == (int64_t)(job->np * width) &&
-               (job->np == side || (side >= 2 && job->np == side / 2))) {
-        size_t done = job->np == side ? transpose_all_beside(job, width, (int)side)
-                                      : transpose_all_beside(job, width, (int)(side / 2));
-        pack_job rest = *job;
-        rest.dst += (int64_t)done * job->r_dst;
-        rest.src += (int64_t)done * job->r_src;
-        rest.nr -= done;
-        transpose_any(&rest, width);
+    } else if (!job->stream && job->nq == side && job->p_dst == 16 && LANES > 1 &&
+               side % LANES == 0 && job->np % side == 0) {
+        transpose_all_short(job, width);
+    } else if (!job->stream && job->nq == side && job->p_dst == 16 && LANES > 1 &&
+               side / 2 % LANES == 0 && side >= 2 && job->np == side / 2 && job->r_src == 8) {
+        transpose_beside(job, width);
     } else {
         transpose_any(job, width);
     }

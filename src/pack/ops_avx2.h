@@ -45,10 +45,6 @@ static inline vec v_load_lanes(const uint8_t *p, int64_t stride) {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(h_load(p)), h_load(p + stride), 1);
 }
 
-static inline void v_store_lanes(uint8_t *p, int64_t stride, vec v) {
-    h_store(p, _mm256_castsi256_si128(v));
-    h_store(p + stride, _mm256_extracti128_si256(v, 1));
-}
 static inline vec v_spread2(vec v) {
     return _mm256_permute4x64_epi64(v, 0xD8);
 }

@@ -20,12 +20,6 @@ static inline vec v_load_lanes(const uint8_t *p, int64_t stride) {
     return _mm512_inserti32x4(v, h_load(p + 3 * stride), 3);
 }
 
-static inline void v_store_lanes(uint8_t *p, int64_t stride, vec v) {
-    h_store(p, _mm512_castsi512_si128(v));
-    h_store(p + stride, _mm512_extracti32x4_epi32(v, 1));
-    h_store(p + 2 * stride, _mm512_extracti32x4_epi32(v, 2));
-    h_store(p + 3 * stride, _mm512_extracti32x4_epi32(v, 3));
-}
 static inline vec v_spread2(vec v) {
     return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), v);
 }

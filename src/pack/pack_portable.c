@@ -57,7 +57,6 @@ static inline void v_store(uint8_t *p, vec v) {
 
 #define v_stream                v_store
 #define v_load_lanes(p, stride) v_load(p)
-#define v_store_lanes(p, s, v)  v_store(p, v)
 #define v_spread2(v)            (v)
 #define v_spread4(v)            (v)
 #define v_fence()               ((void)0)

@@ -10,6 +10,7 @@ typedef struct walk {
     uint8_t *dst; /* offset 0 */
     const uint8_t *src;
     int stream;
+    int whole; /* no place is outside of the shape, and no axis irregular: nothing to watch */
     uint32_t num_steps;
     const pack_step *steps[2 * PACK_MAX_LOOPS + 4]; /* those that have more than one turn to make */
     uint64_t index[TLY_NEST_MAX_RANK];              /* of the watched axes */
@@ -135,14 +136,21 @@ static void pad_rectangle(const walk *w, int64_t dst, uint64_t p0, uint64_t p1, 
     }
 }
 
+static pack_job make_job(const walk *w, int64_t dst, int64_t src, uint64_t np, uint64_t nq,
+                         uint64_t nr, int64_t r_dst, int64_t r_src) {
+    const tly_pack_plan *plan = w->plan;
+    const pack_loop *p = &plan->loops[plan->p], *q = &plan->loops[plan->q];
+    return (pack_job){
+        w->dst + dst,  w->src + src,  np,    nq,    nr,          p->dst_stride, p->src_stride,
+        q->dst_stride, q->src_stride, r_dst, r_src, plan->width, w->stream};
+}
+
 /* nr tiles of np x nq, all inside the shape. */
 static void run_kernel(const walk *w, int64_t dst, int64_t src, uint64_t np, uint64_t nq,
                        uint64_t nr, int64_t r_dst, int64_t r_src) {
     const tly_pack_plan *plan = w->plan;
     const pack_loop *p = &plan->loops[plan->p], *q = &plan->loops[plan->q];
-    pack_job job = {
-        w->dst + dst,  w->src + src,  np,    nq,    nr,          p->dst_stride, p->src_stride,
-        q->dst_stride, q->src_stride, r_dst, r_src, plan->width, w->stream};
+    pack_job job = make_job(w, dst, src, np, nq, nr, r_dst, r_src);
     size_t run = nq * plan->width;
     if (plan->path == PACK_PATH_ZIP && nq < q->count) {
         plan->kernels->transpose[__builtin_ctz(plan->width)](&job); /* a row too few to zip */
@@ -252,6 +260,30 @@ static void move_index(walk *w, const pack_loop *loop, uint64_t turns) {
     }
 }
 
+/* Do the ranges stay inside the shape? The index is that of their beginning. */
+static int stays_inside(const walk *w) {
+    const tly_pack_plan *plan = w->plan;
+    uint64_t last[TLY_NEST_MAX_RANK];
+    for (uint32_t a = 0; a < plan->num_axes; a++) {
+        last[a] = w->index[a] + plan->reach[a];
+    }
+    for (uint32_t i = 0; i < plan->num_loops; i++) {
+        const pack_loop *loop = &plan->loops[i];
+        if (loop->irregular) {
+            return 0;
+        }
+        if (loop->axis != PACK_FREE) {
+            last[loop->axis] += (w->span[i] - 1) * loop->step;
+        }
+    }
+    for (uint32_t a = 0; a < plan->num_axes; a++) {
+        if (last[a] >= plan->axes[a].valid) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* How many of the tiles along the innermost step are whole, so that the kernel can take them in one
  * call. The spans are those of a whole block. */
 static uint64_t whole_turns(const walk *w, const pack_step *step, uint64_t turns) {
@@ -260,6 +292,9 @@ static uint64_t whole_turns(const walk *w, const pack_step *step, uint64_t turns
     const pack_loop *p = &plan->loops[plan->p], *q = &plan->loops[plan->q];
     if (r->irregular || plan->path == PACK_PATH_TABLE) {
         return 0;
+    }
+    if (w->whole) {
+        return turns;
     }
     for (uint32_t a = 0; a < plan->num_axes; a++) {
         uint64_t reach = plan->reach[a];
@@ -288,6 +323,8 @@ static void walk_steps(walk *w, uint32_t depth, int64_t dst, int64_t src) {
         src = plus(src, 1, irregular_offset(w));
         if (plan->path == PACK_PATH_TABLE) {
             table_tile(w, dst, src);
+        } else if (w->whole) {
+            run_kernel(w, dst, src, w->span[plan->p], w->span[plan->q], 1, 0, 0);
         } else {
             kernel_tile(w, dst, src, w->span[plan->p], w->span[plan->q]);
         }
@@ -316,6 +353,62 @@ static void walk_steps(walk *w, uint32_t depth, int64_t dst, int64_t src) {
     w->span[step->loop] = span;
 }
 
+/* A walk on which nothing changes from tile to tile but where it lies: the turns and strides of
+ * each step but the innermost, which the kernel makes. */
+typedef struct tour {
+    pack_kernel *kernel;
+    pack_job job;
+    uint32_t num_steps;
+    uint64_t turns[2 * PACK_MAX_LOOPS + 4];
+    int64_t dst_stride[2 * PACK_MAX_LOOPS + 4], src_stride[2 * PACK_MAX_LOOPS + 4];
+} tour;
+
+static void make_tour(tour *t, uint32_t depth, uint8_t *dst, const uint8_t *src) {
+    if (depth == t->num_steps) {
+        t->job.dst = dst;
+        t->job.src = src;
+        t->kernel(&t->job);
+        return;
+    }
+    for (uint64_t i = 0; i < t->turns[depth]; i++) {
+        make_tour(t, depth + 1, dst + (int64_t)i * t->dst_stride[depth],
+                  src + (int64_t)i * t->src_stride[depth]);
+    }
+}
+
+/* Is the walk such a tour? Then it is made. */
+static int tour_whole(const walk *w, int64_t dst, int64_t src) {
+    const tly_pack_plan *plan = w->plan;
+    uint64_t span[PACK_MAX_LOOPS + 1], np, nq;
+    tour t;
+    if (!w->whole || w->stream || w->num_steps < 2 || plan->path == PACK_PATH_TABLE) {
+        return 0;
+    }
+    memcpy(span, w->span, sizeof span);
+    for (uint32_t i = 0; i < w->num_steps; i++) {
+        const pack_step *step = w->steps[i];
+        const pack_loop *loop = &plan->loops[step->loop];
+        if (span[step->loop] % step->block != 0) {
+            return 0;
+        }
+        t.turns[i] = span[step->loop] / step->block;
+        t.dst_stride[i] = plus(0, step->block, loop->dst_stride);
+        t.src_stride[i] = plus(0, step->block, loop->src_stride);
+        span[step->loop] = step->block;
+    }
+    np = span[plan->p];
+    nq = span[plan->q];
+    if (plan->path == PACK_PATH_ZIP && nq < plan->loops[plan->q].count) {
+        return 0;
+    }
+    t.num_steps = w->num_steps - 1;
+    t.kernel = plan->kernel;
+    t.job = make_job(w, dst, src, np, nq, t.turns[t.num_steps], t.dst_stride[t.num_steps],
+                     t.src_stride[t.num_steps]);
+    make_tour(&t, 0, t.job.dst, t.job.src);
+    return 1;
+}
+
 void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst,
                const uint8_t *src, int stream) {
     walk w;
@@ -335,11 +428,14 @@ void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst
         dst_at = plus(dst_at, ranges[i].low, loop->dst_stride);
         src_at = plus(src_at, ranges[i].low, loop->irregular ? 0 : loop->src_stride);
     }
+    w.whole = stays_inside(&w);
     w.num_steps = 0;
     for (uint32_t i = 0; i < plan->num_steps; i++) {
         if (w.span[plan->steps[i].loop] > plan->steps[i].block) {
             w.steps[w.num_steps++] = &plan->steps[i];
         }
     }
-    walk_steps(&w, 0, dst_at, src_at);
+    if (!tour_whole(&w, dst_at, src_at)) {
+        walk_steps(&w, 0, dst_at, src_at);
+    }
 }
