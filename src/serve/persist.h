@@ -12,8 +12,9 @@
 #include <tilery/context.h>
 #include <tilery/status.h>
 
-#define TLY_PERSIST_DATA_OFFSET 4096 /* of the data in a file: what stands before it is the name   \
-                                      */
+#define TLY_PERSIST_DATA_OFFSET                                                                    \
+    4096 /* of the data in a file: what stands before it is the name                               \
+          */
 
 typedef struct tly_persist tly_persist;
 
