@@ -5,6 +5,25 @@
 #define TLY_PTO_EXEC_H
 
 #include "pto/machine.h"
+#include "pto/scalar/operands.h"
+
+/* A word, taken apart. */
+typedef struct tly_pto_decoded {
+    uint64_t word;
+    uint8_t bits;
+    bool known;      /* a form of the machine's release has its pattern; otherwise nothing below */
+    bool legal;      /* the form admits its fields */
+    bool is_command; /* bundle command, not scalar */
+    tly_isa_insn insn;
+    tly_pto_operands operands; /* of a scalar instruction */
+} tly_pto_decoded;
+
+/* `bits` is 16, 32, 48 or 64. */
+void tly_pto_decode(const tly_pto_machine *machine, uint64_t word, uint32_t bits,
+                    tly_pto_decoded *out_decoded);
+
+/* Executes it at TPC; returns whether it was executed. */
+bool tly_pto_execute_decoded(tly_pto_machine *machine, const tly_pto_decoded *decoded);
 
 /* One word at TPC, whatever it is (asl/arch/dispatch/top-level). `bits` is 16, 32, 48 or 64.
  * Returns whether it was executed. The plain path: nothing predecoded. */
@@ -13,7 +32,7 @@ bool tly_pto_execute(tly_pto_machine *machine, uint64_t word, uint32_t bits);
 /* A decoded scalar instruction, after tly_pto_begin_attempt (asl/scalar/model/dispatch). Where it
  * may stand is checked before its fields, so it comes here with fields that its form does not
  * admit, too. */
-bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_isa_insn *insn, bool fields_legal);
+bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_pto_decoded *decoded);
 
 /* A decoded command whose fields its form admits, after tly_pto_begin_attempt
  * (asl/block/model/dispatch). */

@@ -22,16 +22,33 @@ static bool refuse_command(tly_pto_machine *m, const tly_isa_insn *insn) {
                           insn->len * 8u, insn->form, 0);
 }
 
-bool tly_pto_execute(tly_pto_machine *m, uint64_t word, uint32_t bits) {
-    tly_isa_insn insn;
-    bool legal = tly_isa_decode(word, bits / 8, m->release, &insn, NULL) == TLY_OK;
+void tly_pto_decode(const tly_pto_machine *m, uint64_t word, uint32_t bits,
+                    tly_pto_decoded *out_decoded) {
+    tly_pto_decoded *d = out_decoded;
+    d->word = word;
+    d->bits = (uint8_t)bits;
+    d->legal = tly_isa_decode(word, bits / 8, m->release, &d->insn, NULL) == TLY_OK;
+    d->known = d->legal || tly_isa_decode_pattern(word, bits / 8, m->release, &d->insn);
+    d->is_command = d->known && tly_isa_form_at(d->insn.form)->surface == TLY_ISA_COMMAND;
+    if (d->known && !d->is_command) {
+        tly_pto_operands_of(&d->insn, &d->operands);
+    }
+}
+
+bool tly_pto_execute_decoded(tly_pto_machine *m, const tly_pto_decoded *d) {
     tly_pto_begin_attempt(m);
-    if (!legal && !tly_isa_decode_pattern(word, bits / 8, m->release, &insn)) {
-        return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_UNKNOWN_WORD, word,
-                              bits, 0, 0);
+    if (!d->known) {
+        return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_UNKNOWN_WORD,
+                              d->word, d->bits, 0, 0);
     }
-    if (tly_isa_form_at(insn.form)->surface == TLY_ISA_COMMAND) {
-        return legal ? tly_pto_execute_command(m, &insn) : refuse_command(m, &insn);
+    if (d->is_command) {
+        return d->legal ? tly_pto_execute_command(m, &d->insn) : refuse_command(m, &d->insn);
     }
-    return tly_pto_execute_scalar(m, &insn, legal);
+    return tly_pto_execute_scalar(m, d);
+}
+
+bool tly_pto_execute(tly_pto_machine *m, uint64_t word, uint32_t bits) {
+    tly_pto_decoded decoded;
+    tly_pto_decode(m, word, bits, &decoded);
+    return tly_pto_execute_decoded(m, &decoded);
 }

@@ -28,14 +28,23 @@ uint32_t tly_pto_fetch(const tly_pto_machine *m, uint64_t pc, uint64_t *out_word
     return len * 8;
 }
 
+/* The instruction at an address, decoded; NULL where none can be fetched. */
+static const tly_pto_decoded *decode_at(const tly_pto_machine *m, uint64_t pc,
+                                        tly_pto_decoded *out_decoded) {
+    uint64_t word;
+    uint32_t bits = tly_pto_fetch(m, pc, &word);
+    if (bits == 0) {
+        return NULL;
+    }
+    tly_pto_decode(m, word, bits, out_decoded);
+    return out_decoded;
+}
+
 /* A body begins at the first instruction of a STD, FP or SYS block that is no command. */
-static bool begins_body(const tly_pto_machine *m, const tly_pto_step *step) {
+static bool begins_body(const tly_pto_machine *m, const tly_pto_decoded *decoded) {
     const tly_pto_context *c = &m->core.context;
-    tly_isa_insn insn;
     return c->bundle_active && !c->bundle_body_active &&
-           c->barg.block_type <= TLY_PTO_KIND_SYSTEM &&
-           (!tly_isa_decode_pattern(step->word, step->bits / 8u, m->release, &insn) ||
-            tly_isa_form_at(insn.form)->surface != TLY_ISA_COMMAND);
+           c->barg.block_type <= TLY_PTO_KIND_SYSTEM && !decoded->is_command;
 }
 
 /* Whether a refused step ends the run: the ring that its trap entered has no vector. */
@@ -71,17 +80,22 @@ static bool run_units(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
     return result.must_step;
 }
 
-/* One step of the plain path. Returns whether the run goes on. */
-static bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
-                      int32_t *out_end) {
+/* One step of the plain path; `remember`: from the decoded instruction that is kept for its
+ * address. Returns whether the run goes on. */
+static bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, bool remember,
+                      uint64_t *left, int32_t *out_end) {
     tly_pto_step step = {.pc = m->core.context.tpc};
-    step.bits = (uint8_t)tly_pto_fetch(m, step.pc, &step.word);
-    if (step.bits == 0) {
+    tly_pto_decoded fresh;
+    const tly_pto_decoded *decoded =
+        remember ? tly_pto_code_instruction(m, step.pc, &fresh) : decode_at(m, step.pc, &fresh);
+    if (decoded == NULL) {
         *out_end = TLY_PTO_END_FETCH;
         return false;
     }
-    step.entered_body = begins_body(m, &step) && tly_pto_enter_body(m);
-    step.executed = tly_pto_execute(m, step.word, step.bits);
+    step.word = decoded->word;
+    step.bits = decoded->bits;
+    step.entered_body = begins_body(m, decoded) && tly_pto_enter_body(m);
+    step.executed = tly_pto_execute_decoded(m, decoded);
     --*left;
     if (options->observer != NULL && !options->observer(options->user, m, &step)) {
         *out_end = TLY_PTO_END_ASKED;
@@ -111,7 +125,7 @@ void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
         if (!plain && ends(m, options, left, &out_result->end)) {
             break;
         }
-        if (!step_once(m, options, &left, &out_result->end)) {
+        if (!step_once(m, options, !plain, &left, &out_result->end)) {
             break;
         }
     }

@@ -6,6 +6,7 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "pto/run.h"
 
 /* Address space that costs nothing until it is touched. */
 static void *reserve(size_t len) {
@@ -22,6 +23,7 @@ static void release(void *bytes, size_t len) {
 
 static const size_t marks_len = sizeof(uint64_t) * TLY_PTO_CODE_MARKS;
 static const size_t buckets_len = sizeof(tly_pto_unit *) * TLY_PTO_CODE_BUCKETS;
+static const size_t kept_len = sizeof(tly_pto_kept) * TLY_PTO_CODE_KEPT;
 
 void tly_pto_code_free(const tly_context *context, tly_pto_code *code) {
     if (code == NULL) {
@@ -31,6 +33,7 @@ void tly_pto_code_free(const tly_context *context, tly_pto_code *code) {
     release(code->lines, (size_t)code->num_lines);
     release(code->marks, marks_len);
     release(code->buckets, buckets_len);
+    release(code->kept, kept_len);
     tly_base_free(context, code, sizeof(*code), _Alignof(tly_pto_code));
 }
 
@@ -43,9 +46,11 @@ tly_status tly_pto_code_new(const tly_context *context, uint64_t memory_bytes,
         code->lines = reserve((size_t)code->num_lines);
         code->marks = reserve(marks_len);
         code->buckets = reserve(buckets_len);
+        code->kept = reserve(kept_len);
+        code->generation = 1; /* what was never kept has 0 */
     }
     if (code == NULL || code->arena == NULL || code->lines == NULL || code->marks == NULL ||
-        code->buckets == NULL) {
+        code->buckets == NULL || code->kept == NULL) {
         tly_pto_code_free(context, code);
         return tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
     }
@@ -161,13 +166,41 @@ static uint32_t bucket_of(uint64_t pc, uint32_t mode) {
     return (uint32_t)(mixed >> 50); /* 14 bits */
 }
 
+/* Code for another release is other code. */
+static void follow_release(tly_pto_machine *m) {
+    if (m->code->release != m->release) {
+        tly_pto_code_flush(m->code);
+        m->code->release = m->release;
+    }
+}
+
+const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *m, uint64_t pc,
+                                                tly_pto_decoded *room) {
+    tly_pto_code *code = m->code;
+    tly_pto_kept *kept = &code->kept[pc >> 1 & (TLY_PTO_CODE_KEPT - 1)];
+    uint64_t word;
+    follow_release(m);
+    if (kept->pc == pc && kept->generation == code->generation) {
+        return &kept->decoded;
+    }
+    uint32_t bits = tly_pto_fetch(m, pc, &word);
+    if (bits == 0) {
+        return NULL;
+    }
+    if (!tly_pto_code_stable(code, pc, bits / 8) || !tly_pto_code_mark(code, pc, bits / 8)) {
+        tly_pto_decode(m, word, bits, room);
+        return room;
+    }
+    kept->pc = pc;
+    kept->generation = code->generation;
+    tly_pto_decode(m, word, bits, &kept->decoded);
+    return &kept->decoded;
+}
+
 tly_pto_unit *tly_pto_code_find(tly_pto_machine *m, uint64_t pc, uint32_t mode) {
     tly_pto_code *code = m->code;
     bool full = false;
-    if (code->release != m->release) {
-        tly_pto_code_flush(code);
-        code->release = m->release;
-    }
+    follow_release(m);
     for (tly_pto_unit *unit = code->buckets[bucket_of(pc, mode)]; unit != NULL;
          unit = unit->next_in_bucket) {
         if (unit->pc == pc && unit->mode == mode) {

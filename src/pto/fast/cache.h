@@ -8,12 +8,20 @@
 enum {
     TLY_PTO_CODE_ARENA = 16 << 20, /* bytes */
     TLY_PTO_CODE_BUCKETS = 1 << 14,
-    TLY_PTO_CODE_MARKS = 1 << 16 /* lines that hold code */
+    TLY_PTO_CODE_MARKS = 1 << 16, /* lines that hold code */
+    TLY_PTO_CODE_KEPT = 1 << 12   /* decoded instructions */
 };
 
 /* A line that holds code, and how often code in it was written over: after so many times no more
  * code is made from it, for it is data as well. */
 enum { TLY_PTO_LINE_CODE = -128, TLY_PTO_LINE_COUNT = 127, TLY_PTO_LINE_MAX_LOST = 8 };
+
+/* An instruction that the plain path executed, for the next time. */
+typedef struct tly_pto_kept {
+    uint64_t pc;
+    uint64_t generation; /* of the code; another one: forgotten */
+    tly_pto_decoded decoded;
+} tly_pto_kept;
 
 struct tly_pto_code {
     uint8_t *arena;
@@ -27,6 +35,7 @@ struct tly_pto_code {
     uint64_t stop_pc;
     tly_isa_release release;
     tly_pto_unit **buckets;
+    tly_pto_kept *kept; /* by address, each place for one */
 };
 
 /* Room in the arena, aligned to 16 bytes; NULL when it is full. */

@@ -10,6 +10,7 @@
 #ifndef TLY_PTO_FAST_CODE_H
 #define TLY_PTO_FAST_CODE_H
 
+#include "pto/exec.h"
 #include "pto/machine.h"
 #include "pto/scalar/scalar.h"
 
@@ -122,6 +123,11 @@ void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len, bool
 /* The unit at an address in a mode, made if need be; NULL where none can be: at the stop address,
  * and where no instruction can be fetched. It may flush, which changes the generation. */
 tly_pto_unit *tly_pto_code_find(tly_pto_machine *machine, uint64_t pc, uint32_t mode);
+
+/* The decoded instruction at an address, kept for the plain path; `room` is for one that cannot be
+ * kept. It stays as it is until the instruction has been executed. NULL: none can be fetched. */
+const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *machine, uint64_t pc,
+                                                tly_pto_decoded *room);
 
 uint64_t tly_pto_code_generation(const tly_pto_code *code);
 

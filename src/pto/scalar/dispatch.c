@@ -110,25 +110,23 @@ static bool writes_tpc(const tly_isa_form_row *row) {
            row->handler == TLY_HANDLER_ARCHITECTURE_ENTER_REQUEST;
 }
 
-bool tly_pto_execute_scalar(tly_pto_machine *m, const tly_isa_insn *insn, bool fields_legal) {
-    tly_pto_scalar_routine routine = tly_pto_scalar_routine_of(insn->form);
+bool tly_pto_execute_scalar(tly_pto_machine *m, const tly_pto_decoded *decoded) {
+    const tly_isa_insn *insn = &decoded->insn;
     tly_pto_rule rule = misplaced(&m->core.context, insn->form);
-    tly_pto_operands operands;
     uint32_t selector;
     if (rule != TLY_PTO_RULE_NONE) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_BUNDLE_CONTROL, rule, insn->form,
                               m->core.context.barg.block_type, 0, 0);
     }
-    if (!fields_legal) {
+    if (!decoded->legal) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_FIELD, insn->word,
                               insn->len * 8u, insn->form, 0);
     }
-    tly_pto_operands_of(insn, &operands);
-    if (!tly_pto_sources_valid(m, &operands, &selector)) {
+    if (!tly_pto_sources_valid(m, &decoded->operands, &selector)) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_SOURCE_EMPTY,
                               selector, insn->form, 0, 0);
     }
-    if (!routine(m, &operands)) {
+    if (!tly_pto_scalar_routine_of(insn->form)(m, &decoded->operands)) {
         return false;
     }
     if (!writes_tpc(tly_isa_form_at(insn->form))) {
