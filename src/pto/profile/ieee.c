@@ -2,8 +2,9 @@
 /* Real arithmetic: every result is the exact one, rounded once (docs/spec/ieee-profile.md). */
 #include "pto/profile/ieee.h"
 
-#include "pto/profile/cells.h"
 #include "pto/profile/element.h"
+#include "pto/profile/ieee_cells.h"
+#include "pto/profile/ieee_rows.h"
 #include "pto/profile/scalar.h"
 #include "pto/profile/v0.h"
 
@@ -308,7 +309,10 @@ const tly_pto_profile tly_pto_profile_ieee = {
     .fused = fused,
     .fused_invalid = fused_invalid,
     .matrix_step = tly_pto_ieee_matrix_step,
-    .matrix_cells = tly_pto_byte_cells,
+    .matrix_cells = tly_pto_ieee_cells,
+    .binary_row = tly_pto_ieee_binary_row,
+    .unary_row = tly_pto_ieee_unary_row,
+    .convert_row = tly_pto_ieee_convert_row,
     .matrix_bias = tly_pto_ieee_matrix_bias,
     .post_process = tly_pto_v0_post_process,
     .matrix_max = tly_pto_v0_matrix_max,

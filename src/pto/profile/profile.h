@@ -242,12 +242,13 @@ struct tly_pto_profile {
     /* Whole rows, over elements as they are stored (packed, canonical, contiguous). NULL, or false
      * for a case that they do not cover: the functions above are used one by one, and give the
      * same bits. */
-    bool (*binary_row)(tly_pto_tile_binary op, uint32_t dtype, const void *left, const void *right,
-                       void *out, size_t count, uint8_t *flags);
-    bool (*unary_row)(tly_pto_tile_unary op, uint32_t dtype, const void *value, void *out,
-                      size_t count, uint8_t *flags);
-    bool (*convert_row)(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
-                        const void *value, void *out, size_t count, uint8_t *flags);
+    bool (*binary_row)(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype, const void *left,
+                       const void *right, void *out, size_t count, uint8_t *flags);
+    bool (*unary_row)(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
+                      void *out, size_t count, uint8_t *flags);
+    bool (*convert_row)(tly_simd simd, uint32_t from, uint32_t to,
+                        const tly_pto_numeric_control *control, const void *value, void *out,
+                        size_t count, uint8_t *flags);
 };
 
 extern const tly_pto_profile tly_pto_profile_v0;

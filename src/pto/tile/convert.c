@@ -96,6 +96,31 @@ static void convert_tile(tly_pto_machine *m, tly_pto_plan *plan, convert_element
     tly_pto_finish_result(m, plan, 0, pad);
 }
 
+/* Rows of stored elements through the profile's row function, where it covers the case. */
+static bool convert_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *to = &plan->results[0], *from = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    tly_simd simd = tly_context_simd(m->context);
+    uint32_t from_bits = tly_pto_dtype_bits(from->data_type);
+    uint32_t to_bits = tly_pto_dtype_bits(to->data_type);
+    if (m->profile->convert_row == NULL || from->layout != ROW_MAJOR || to->layout != ROW_MAJOR ||
+        (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        !m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control, NULL, NULL,
+                                 0, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    for (uint32_t row = 0; row < to->valid_rows; row++) {
+        m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control,
+                                in->bytes + (size_t)row * from->columns * from_bits / 8,
+                                out->bytes + (size_t)row * to->columns * to_bits / 8,
+                                to->valid_columns, &plan->flags);
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
 static uint64_t convert_one(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t from,
                             uint32_t to, uint64_t word) {
     return tly_pto_element_convert(m->profile, from, to, &plan->control, word, &plan->flags);
@@ -109,7 +134,9 @@ bool tly_pto_run_convert(tly_pto_machine *m, tly_pto_plan *plan) {
         !tly_pto_dtype_is_floating(plan->results[0].data_type)) {
         plan->control.rounding = TLY_PTO_ROUND_ZERO;
     }
-    convert_tile(m, plan, convert_one, plan->pad);
+    if (!convert_rows(m, plan)) {
+        convert_tile(m, plan, convert_one, plan->pad);
+    }
     return true;
 }
 

@@ -114,11 +114,12 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
     const tly_pto_elements *right = tly_pto_plan_source_elements(m, plan, 1);
     tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
+    tly_simd simd = tly_context_simd(m->context);
     uint32_t first, count;
     size_t width = width_of(tile->data_type);
     if (profile->binary_row == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
         (right->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_row(op, tile->data_type, left->bytes, right->bytes, NULL, 0,
+        !profile->binary_row(simd, op, tile->data_type, left->bytes, right->bytes, NULL, 0,
                              &plan->flags)) {
         return false;
     }
@@ -127,7 +128,7 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_pto_walk walk = tly_pto_walk_rows(tile);
     while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
         size_t at = first * width;
-        profile->binary_row(op, tile->data_type, left->bytes + at, right->bytes + at,
+        profile->binary_row(simd, op, tile->data_type, left->bytes + at, right->bytes + at,
                             out->bytes + at, count, &plan->flags);
     }
     return true;
@@ -291,9 +292,34 @@ static bool run_integer_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     return true;
 }
 
+/* The same with the profile's row function, as for two tiles. */
+static bool run_profile_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_profile *profile = m->profile;
+    const tly_pto_tile *tile = &plan->results[0];
+    const tly_pto_elements *value = tly_pto_plan_source_elements(m, plan, 0);
+    tly_pto_tile_unary op = (tly_pto_tile_unary)plan->row->variant;
+    tly_simd simd = tly_context_simd(m->context);
+    uint32_t first, count;
+    size_t width = width_of(tile->data_type);
+    if (profile->unary_row == NULL || (value->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        !profile->unary_row(simd, op, tile->data_type, value->bytes, NULL, 0, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        profile->unary_row(simd, op, tile->data_type, value->bytes + at, out->bytes + at, count,
+                           &plan->flags);
+    }
+    return true;
+}
+
 bool tly_pto_run_unary(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
-    if (!tly_pto_dtype_is_integer(tile->data_type) || !run_integer_unary_rows(m, plan)) {
+    bool integer = tly_pto_dtype_is_integer(tile->data_type);
+    if (!(integer ? run_integer_unary_rows(m, plan) : run_profile_unary_rows(m, plan))) {
         uint64_t words[LANES];
         uint32_t first, count;
         tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products of the profile `ieee` on cells of the matrix unit, as they are stored: FP32,
+ * TF32, HF32, FP16 and BF16 into FP32. */
+#ifndef TLY_PTO_PROFILE_IEEE_CELLS_H
+#define TLY_PTO_PROFILE_IEEE_CELLS_H
+
+#include "pto/profile/profile.h"
+
+bool tly_pto_ieee_cells(const tly_pto_matrix_cells *job);
+
+enum { TLY_PTO_IEEE_ROWS = 16, TLY_PTO_IEEE_COLUMNS = 4, TLY_PTO_IEEE_STRIDE = 32 };
+
+/* A block of 16 rows and 4 columns of sums, column after column, TLY_PTO_IEEE_STRIDE floats apart:
+ * sum[c][r] = fma(left[k][r], right[k][c], sum[c][r]) for k = 0 .. depth-1, one after the other.
+ * left[k] stands at k * TLY_PTO_IEEE_STRIDE; right[k][c] at (k / cell) * cell * 8 + c * cell + k %
+ * cell. */
+typedef void tly_pto_ieee_block(const float *left, const float *right, uint32_t cell,
+                                uint32_t depth, float *sums);
+
+tly_pto_ieee_block tly_pto_ieee_block_portable;
+#if defined(__x86_64__)
+tly_pto_ieee_block tly_pto_ieee_block_avx2;
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/profile/ieee_rows.h"
+
+#include <string.h>
+
+#include "pto/profile/element.h"
+
+#define NUMBER   float
+#define BITS     uint32_t
+#define NAN_BITS UINT32_C(0x7FC00000)
+#define NAME(n)  n##_f32_portable
+#include "pto/profile/ieee_rows_template.h"
+#undef NUMBER
+#undef BITS
+#undef NAN_BITS
+#undef NAME
+
+#define NUMBER   double
+#define BITS     uint64_t
+#define NAN_BITS UINT64_C(0x7FF8000000000000)
+#define NAME(n)  n##_f64_portable
+#include "pto/profile/ieee_rows_template.h"
+
+/* Elements are stored little-endian; a loop over numbers needs a host that is. */
+static bool host_fits(void) {
+    return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+}
+
+static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
+#if defined(__x86_64__)
+    if (simd >= TLY_SIMD_AVX2) {
+        return dtype == TLY_PTO_FP32   ? tly_pto_ieee_binary_f32_avx2
+               : dtype == TLY_PTO_FP64 ? tly_pto_ieee_binary_f64_avx2
+                                       : NULL;
+    }
+#endif
+    (void)simd;
+    return dtype == TLY_PTO_FP32   ? tly_pto_ieee_binary_f32_portable
+           : dtype == TLY_PTO_FP64 ? tly_pto_ieee_binary_f64_portable
+                                   : NULL;
+}
+
+/* Flags of two-tile operations are not kept, so none are made. */
+bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                             const void *left, const void *right, void *out, size_t count,
+                             uint8_t *flags) {
+    tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
+    (void)flags;
+    if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV)) {
+        return false;
+    }
+    if (count > 0) {
+        loop(op, left, right, out, count);
+    }
+    return true;
+}
+
+#if defined(__x86_64__)
+enum { GROUP = 8 };
+
+static void exp_one(const float *value, float *out, uint8_t *flags) {
+    uint32_t bits = 0;
+    memcpy(&bits, value, sizeof bits);
+    bits = (uint32_t)tly_pto_element_unary(&tly_pto_profile_ieee, TLY_PTO_TILE_EXP, TLY_PTO_FP32,
+                                           bits, flags);
+    memcpy(out, &bits, sizeof bits);
+}
+
+static void exp_row(const float *value, float *out, size_t count, uint8_t *flags) {
+    bool inexact = false;
+    float in[GROUP] = {0}, result[GROUP];
+    for (size_t at = 0; at < count; at += GROUP) {
+        size_t part = count - at < GROUP ? count - at : GROUP;
+        const float *from = value + at;
+        float *to = out + at;
+        if (part < GROUP) {
+            memcpy(in, from, part * sizeof(float));
+            from = in;
+            to = result;
+        }
+        uint32_t left = tly_pto_ieee_exp8_avx2(from, to, &inexact);
+        for (; left != 0; left &= left - 1) {
+            uint32_t i = (uint32_t)__builtin_ctz(left);
+            exp_one(from + i, to + i, i < part ? flags : &(uint8_t){0});
+        }
+        if (part < GROUP) {
+            memcpy(out + at, result, part * sizeof(float));
+        }
+    }
+    *flags |= inexact ? TLY_PTO_FLAG_INEXACT : 0;
+}
+#endif
+
+bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
+                            void *out, size_t count, uint8_t *flags) {
+#if defined(__x86_64__)
+    if (simd >= TLY_SIMD_AVX2 && dtype == TLY_PTO_FP32 &&
+        (op == TLY_PTO_TILE_EXP || op == TLY_PTO_TILE_SQRT || op == TLY_PTO_TILE_RECIP)) {
+        if (count > 0 && op == TLY_PTO_TILE_EXP) {
+            exp_row(value, out, count, flags);
+        } else if (count > 0) {
+            tly_pto_ieee_root_f32_avx2(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
+        }
+        return true;
+    }
+#endif
+    (void)simd;
+    (void)op;
+    (void)dtype;
+    (void)value;
+    (void)out;
+    (void)count;
+    (void)flags;
+    return false;
+}
+
+bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
+                              const tly_pto_numeric_control *control, const void *value, void *out,
+                              size_t count, uint8_t *flags) {
+#if defined(__x86_64__)
+    bool narrows = from == TLY_PTO_FP32 && to == TLY_PTO_FP16 &&
+                   control->rounding == TLY_PTO_ROUND_NEAREST_EVEN && !control->saturating;
+    bool widens = from == TLY_PTO_FP16 && to == TLY_PTO_FP32 && !control->saturating;
+    if (simd >= TLY_SIMD_AVX2 && (narrows || widens)) {
+        if (count > 0) {
+            (narrows ? tly_pto_ieee_f32_to_f16_avx2 : tly_pto_ieee_f16_to_f32_avx2)(value, out,
+                                                                                    count, flags);
+        }
+        return true;
+    }
+#endif
+    (void)simd;
+    (void)from;
+    (void)to;
+    (void)control;
+    (void)value;
+    (void)out;
+    (void)count;
+    (void)flags;
+    return false;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of stored elements of the profile `ieee`. Every function returns false, with nothing done,
+ * for what it does not cover; with count 0 it only says whether it does. All levels of vector code,
+ * and the functions on single elements, give the same bits and flags. */
+#ifndef TLY_PTO_PROFILE_IEEE_ROWS_H
+#define TLY_PTO_PROFILE_IEEE_ROWS_H
+
+#include "pto/profile/profile.h"
+
+bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                             const void *left, const void *right, void *out, size_t count,
+                             uint8_t *flags);
+bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
+                            void *out, size_t count, uint8_t *flags);
+bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
+                              const tly_pto_numeric_control *control, const void *value, void *out,
+                              size_t count, uint8_t *flags);
+
+/* ADD, SUB, MUL, DIV of FP32 and FP64. */
+typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const void *left, const void *right,
+                                      void *out, size_t count);
+
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_portable;
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_portable;
+
+#if defined(__x86_64__)
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_avx2;
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_avx2;
+
+/* Exponentials of FP32 where a double decides the rounding; bit i of the result says that element
+ * i of a group of 8 is left to the caller. `out_inexact` is set if any of the others is not exact.
+ */
+uint32_t tly_pto_ieee_exp8_avx2(const float *value, float *out, bool *out_inexact);
+
+/* SQRT or RECIP of FP32; flags as the processor raises them. */
+void tly_pto_ieee_root_f32_avx2(bool reciprocal, const void *value, void *out, size_t count,
+                                uint8_t *flags);
+
+/* FP32 to FP16 and back, to nearest even. */
+void tly_pto_ieee_f32_to_f16_avx2(const void *value, void *out, size_t count, uint8_t *flags);
+void tly_pto_ieee_f16_to_f32_avx2(const void *value, void *out, size_t count, uint8_t *flags);
+#endif
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/profile/ieee_rows.h"
+
+#include <immintrin.h>
+#include <string.h>
+
+#define NUMBER   float
+#define BITS     uint32_t
+#define NAN_BITS UINT32_C(0x7FC00000)
+#define NAME(n)  n##_f32_avx2
+#include "pto/profile/ieee_rows_template.h"
+#undef NUMBER
+#undef BITS
+#undef NAN_BITS
+#undef NAME
+
+#define NUMBER   double
+#define BITS     uint64_t
+#define NAN_BITS UINT64_C(0x7FF8000000000000)
+#define NAME(n)  n##_f64_avx2
+#include "pto/profile/ieee_rows_template.h"
+
+enum { LANES = 8, EXCEPTIONS = 0x3F };
+
+/* --- flags as the processor raises them ------------------------------------------------------- */
+
+static unsigned clear_exceptions(void) {
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before & ~(unsigned)EXCEPTIONS);
+    return before;
+}
+
+static uint8_t take_exceptions(unsigned before) {
+    unsigned now = _mm_getcsr();
+    _mm_setcsr(before);
+    return (uint8_t)(((now & _MM_EXCEPT_INVALID) != 0 ? TLY_PTO_FLAG_INVALID : 0) |
+                     ((now & _MM_EXCEPT_DIV_ZERO) != 0 ? TLY_PTO_FLAG_DIVIDE_BY_ZERO : 0) |
+                     ((now & _MM_EXCEPT_OVERFLOW) != 0 ? TLY_PTO_FLAG_OVERFLOW : 0) |
+                     ((now & _MM_EXCEPT_UNDERFLOW) != 0 ? TLY_PTO_FLAG_UNDERFLOW : 0) |
+                     ((now & _MM_EXCEPT_INEXACT) != 0 ? TLY_PTO_FLAG_INEXACT : 0));
+}
+
+static inline __m256 quiet(__m256 value) {
+    const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FC00000));
+    return _mm256_blendv_ps(value, nan, _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+}
+
+static inline __m256 root8(bool reciprocal, __m256 x) {
+    return quiet(reciprocal ? _mm256_div_ps(_mm256_set1_ps(1.0f), x) : _mm256_sqrt_ps(x));
+}
+
+/* Not inlined, so that nothing moves across the control register. */
+static __attribute__((noinline)) void root_loop(bool reciprocal, const float *value, float *out,
+                                                size_t count) {
+    float rest[LANES];
+    size_t at = 0;
+    for (; at + LANES <= count; at += LANES) {
+        _mm256_storeu_ps(out + at, root8(reciprocal, _mm256_loadu_ps(value + at)));
+    }
+    if (at < count) {
+        for (size_t i = 0; i < LANES; i++) {
+            rest[i] = at + i < count ? value[at + i] : 1.0f;
+        }
+        _mm256_storeu_ps(rest, root8(reciprocal, _mm256_loadu_ps(rest)));
+        memcpy(out + at, rest, (count - at) * sizeof(float));
+    }
+}
+
+void tly_pto_ieee_root_f32_avx2(bool reciprocal, const void *value, void *out, size_t count,
+                                uint8_t *flags) {
+    unsigned before = clear_exceptions();
+    root_loop(reciprocal, value, out, count);
+    *flags |= take_exceptions(before);
+}
+
+static inline __m128i to_half(__m256 x) {
+    const __m256i nan = _mm256_set1_epi32(0x7FC00000);
+    /* the signaling ones raise INVALID in the comparison */
+    __m256 is_nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+    return _mm256_cvtps_ph(_mm256_blendv_ps(x, _mm256_castsi256_ps(nan), is_nan),
+                           _MM_FROUND_TO_NEAREST_INT);
+}
+
+static __attribute__((noinline)) void narrow_loop(const float *value, uint16_t *out, size_t count) {
+    float rest[LANES] = {0};
+    uint16_t halves[LANES];
+    size_t at = 0;
+    for (; at + LANES <= count; at += LANES) {
+        _mm_storeu_si128((__m128i *)(out + at), to_half(_mm256_loadu_ps(value + at)));
+    }
+    if (at < count) {
+        memcpy(rest, value + at, (count - at) * sizeof(float));
+        _mm_storeu_si128((__m128i *)halves, to_half(_mm256_loadu_ps(rest)));
+        memcpy(out + at, halves, (count - at) * sizeof(uint16_t));
+    }
+}
+
+void tly_pto_ieee_f32_to_f16_avx2(const void *value, void *out, size_t count, uint8_t *flags) {
+    unsigned before = clear_exceptions();
+    narrow_loop(value, out, count);
+    *flags |= take_exceptions(before);
+}
+
+static __attribute__((noinline)) void widen_loop(const uint16_t *value, float *out, size_t count) {
+    uint16_t rest[LANES] = {0};
+    float wide[LANES];
+    size_t at = 0;
+    for (; at + LANES <= count; at += LANES) {
+        __m128i half = _mm_loadu_si128((const __m128i *)(value + at));
+        _mm256_storeu_ps(out + at, quiet(_mm256_cvtph_ps(half)));
+    }
+    if (at < count) {
+        memcpy(rest, value + at, (count - at) * sizeof(uint16_t));
+        _mm256_storeu_ps(wide, quiet(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)rest))));
+        memcpy(out + at, wide, (count - at) * sizeof(float));
+    }
+}
+
+void tly_pto_ieee_f16_to_f32_avx2(const void *value, void *out, size_t count, uint8_t *flags) {
+    unsigned before = clear_exceptions();
+    widen_loop(value, out, count);
+    *flags |= take_exceptions(before);
+}
+
+/* --- exponential ------------------------------------------------------------------------------ */
+
+/* Arguments whose exponential is a normal number, and away from the ends of the range. */
+#define EXP_LOW  (-87.0f)
+#define EXP_HIGH 88.5f
+/* Four times the relative error of exp4 (2^-42: the term of r^11 is left out). */
+#define EXP_ERROR 0x1p-40
+
+/* e^x = 2^k e^r with |r| <= ln 2 / 2; r has 47 good bits, the series of e^r 41. */
+static inline __m256d exp4(__m256d x) {
+    const __m256d shift = _mm256_set1_pd(0x1.8p52);
+    __m256d shifted = _mm256_fmadd_pd(x, _mm256_set1_pd(0x1.71547652b82fep0), shift);
+    __m256d k = _mm256_sub_pd(shifted, shift);
+    __m256d r = _mm256_fnmadd_pd(k, _mm256_set1_pd(0x1.62e42fefa39efp-1), x);
+    __m256d r2 = _mm256_mul_pd(r, r);
+    __m256d low = _mm256_fmadd_pd(r, _mm256_set1_pd(1.0), _mm256_set1_pd(1.0));
+    __m256d p2 = _mm256_fmadd_pd(r, _mm256_set1_pd(1.0 / 6), _mm256_set1_pd(1.0 / 2));
+    __m256d p4 = _mm256_fmadd_pd(r, _mm256_set1_pd(1.0 / 120), _mm256_set1_pd(1.0 / 24));
+    __m256d p6 = _mm256_fmadd_pd(r, _mm256_set1_pd(1.0 / 5040), _mm256_set1_pd(1.0 / 720));
+    __m256d p8 = _mm256_fmadd_pd(r, _mm256_set1_pd(1.0 / 362880), _mm256_set1_pd(1.0 / 40320));
+    __m256d p10 = _mm256_set1_pd(1.0 / 3628800);
+    __m256d high = _mm256_fmadd_pd(r2, p10, p8);
+    high = _mm256_fmadd_pd(r2, high, p6);
+    high = _mm256_fmadd_pd(r2, high, p4);
+    high = _mm256_fmadd_pd(r2, high, p2);
+    __m256d y = _mm256_fmadd_pd(r2, high, low);
+    /* k stands in the low bits of `shifted`: it goes to the exponent */
+    __m256i scale = _mm256_slli_epi64(_mm256_castpd_si256(shifted), 52);
+    return _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(y), scale));
+}
+
+/* Both ends of the error's interval, as floats: the rounding is decided where they are equal. */
+static inline __m128 lower4(__m256d y) {
+    return _mm256_cvtpd_ps(_mm256_mul_pd(y, _mm256_set1_pd(1.0 - EXP_ERROR)));
+}
+
+static inline __m128 upper4(__m256d y) {
+    return _mm256_cvtpd_ps(_mm256_mul_pd(y, _mm256_set1_pd(1.0 + EXP_ERROR)));
+}
+
+uint32_t tly_pto_ieee_exp8_avx2(const float *value, float *out, bool *out_inexact) {
+    __m256 x = _mm256_loadu_ps(value);
+    __m256 good = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_set1_ps(EXP_LOW), _CMP_GE_OQ),
+                                _mm256_cmp_ps(x, _mm256_set1_ps(EXP_HIGH), _CMP_LE_OQ));
+    x = _mm256_and_ps(x, good);
+    __m256d y0 = exp4(_mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+    __m256d y1 = exp4(_mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+    __m256 lower = _mm256_set_m128(lower4(y1), lower4(y0));
+    __m256 upper = _mm256_set_m128(upper4(y1), upper4(y0));
+    good = _mm256_and_ps(good, _mm256_cmp_ps(lower, upper, _CMP_EQ_OQ));
+    __m256 not_zero = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NEQ_OQ);
+    *out_inexact |= _mm256_movemask_ps(_mm256_and_ps(good, not_zero)) != 0;
+    _mm256_storeu_ps(out, lower);
+    return ~(uint32_t)_mm256_movemask_ps(good) & 0xFF;
+}

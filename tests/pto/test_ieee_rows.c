@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows and cells of the profile `ieee` give the bits and flags of its functions on single elements,
+ * at every level of vector code. */
+#include <string.h>
+
+#include "check.h"
+#include "pto/profile/element.h"
+#include "pto/profile/ieee_cells.h"
+#include "pto/profile/ieee_rows.h"
+
+static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
+static tly_simd levels[2] = {TLY_SIMD_PORTABLE};
+static uint32_t num_levels = 1;
+
+static int find_levels(void **state) {
+    tly_context *context = NULL;
+    tly_error err;
+    (void)state;
+    CHECK_OK(tly_context_new(NULL, &context, &err), &err);
+    if (tly_context_simd(context) >= TLY_SIMD_AVX2) {
+        levels[num_levels++] = TLY_SIMD_AVX2;
+    }
+    tly_context_free(context);
+    return 0;
+}
+
+/* Bits of FP32 that matter: numbers near 1, the ends of the range, specials of all kinds. */
+static uint32_t single(check_rng *rng) {
+    static const uint32_t special[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
+                                       0x7F800001, 0xFFC12345, 0x00000001, 0x007FFFFF, 0x00800000,
+                                       0x7F7FFFFF, 0x3F800000, 0xC2AE0000, 0x42B17218, 0xC2CFF1B5};
+    switch (check_below(rng, 6)) {
+    case 0:
+        return special[check_below(rng, sizeof special / sizeof special[0])];
+    case 1:
+        return (uint32_t)check_random(rng);
+    default:
+        return (uint32_t)(check_random(rng) & 0x807FFFFF) | (uint32_t)(118 + check_below(rng, 17))
+                                                                << 23;
+    }
+}
+
+enum { MOST = 61 };
+
+static void binary_rows(void **state) {
+    static const tly_pto_tile_binary ops[] = {TLY_PTO_TILE_ADD, TLY_PTO_TILE_SUB, TLY_PTO_TILE_MUL,
+                                              TLY_PTO_TILE_DIV};
+    check_rng rng = {check_seed(21)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(400); i++) {
+        uint32_t a[MOST], b[MOST], out[MOST];
+        uint64_t wide_a[MOST], wide_b[MOST], wide_out[MOST];
+        tly_pto_tile_binary op = ops[check_below(&rng, 4)];
+        size_t count = 1 + check_below(&rng, MOST);
+        uint8_t flags = 0;
+        for (size_t k = 0; k < count; k++) {
+            a[k] = single(&rng);
+            b[k] = single(&rng);
+            wide_a[k] = check_random(&rng);
+            wide_b[k] = check_below(&rng, 2) != 0 ? check_random(&rng) : wide_a[k] ^ 1;
+        }
+        for (uint32_t l = 0; l < num_levels; l++) {
+            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, &flags));
+            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP64, wide_a, wide_b, wide_out,
+                                         count, &flags));
+            for (size_t k = 0; k < count; k++) {
+                assert_int_equal(
+                    out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[k], b[k], &flags));
+                assert_int_equal(wide_out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP64,
+                                                                     wide_a[k], wide_b[k], &flags));
+            }
+        }
+    }
+}
+
+static void unary_rows(void **state) {
+    static const tly_pto_tile_unary ops[] = {TLY_PTO_TILE_EXP, TLY_PTO_TILE_SQRT,
+                                             TLY_PTO_TILE_RECIP};
+    check_rng rng = {check_seed(22)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(1500); i++) {
+        uint32_t a[MOST], out[MOST];
+        tly_pto_tile_unary op = ops[check_below(&rng, 3)];
+        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 3 : MOST);
+        for (size_t k = 0; k < count; k++) {
+            a[k] = single(&rng);
+        }
+        for (uint32_t l = 0; l < num_levels; l++) {
+            uint8_t flags = 0, wanted = 0;
+            if (!ieee->unary_row(levels[l], op, TLY_PTO_FP32, a, out, count, &flags)) {
+                continue;
+            }
+            for (size_t k = 0; k < count; k++) {
+                uint64_t bits = tly_pto_element_unary(ieee, op, TLY_PTO_FP32, a[k], &wanted);
+                if (bits != out[k]) {
+                    fail_msg("operation %d of %08x: %08x, one by one %08x", op, a[k], out[k],
+                             (uint32_t)bits);
+                }
+            }
+            assert_int_equal(flags, wanted);
+        }
+    }
+}
+
+static void convert_rows(void **state) {
+    const tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, false};
+    check_rng rng = {check_seed(23)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(1000); i++) {
+        uint32_t a[MOST], wide[MOST];
+        uint16_t half[MOST], narrow[MOST];
+        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 3 : MOST);
+        for (size_t k = 0; k < count; k++) {
+            a[k] = single(&rng);
+            half[k] = (uint16_t)check_random(&rng);
+        }
+        for (uint32_t l = 0; l < num_levels; l++) {
+            uint8_t flags = 0, wanted = 0;
+            if (ieee->convert_row(levels[l], TLY_PTO_FP32, TLY_PTO_FP16, &control, a, narrow, count,
+                                  &flags)) {
+                for (size_t k = 0; k < count; k++) {
+                    assert_int_equal(narrow[k], ieee->convert(TLY_PTO_FP32, TLY_PTO_FP16, &control,
+                                                              a[k], &wanted));
+                }
+                assert_int_equal(flags, wanted);
+            }
+            flags = wanted = 0;
+            if (ieee->convert_row(levels[l], TLY_PTO_FP16, TLY_PTO_FP32, &control, half, wide,
+                                  count, &flags)) {
+                for (size_t k = 0; k < count; k++) {
+                    assert_int_equal(wide[k], ieee->convert(TLY_PTO_FP16, TLY_PTO_FP32, &control,
+                                                            half[k], &wanted));
+                }
+                assert_int_equal(flags, wanted);
+            }
+        }
+    }
+}
+
+enum { MAX_M = 32, MAX_N = 24, MAX_K = 300, CELL_BYTES = 128 };
+
+typedef struct product {
+    tly_pto_matrix_types types;
+    uint32_t m, n, k, rows;
+    uint8_t left[(MAX_K + 8) * MAX_M * 4];
+    uint8_t right[(MAX_K + 8) * MAX_N * 4];
+    uint64_t sums[MAX_M * MAX_N];
+    uint64_t wanted[MAX_M * MAX_N];
+} product;
+
+static uint32_t width_of(uint32_t dtype) {
+    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16 ? 2 : 4;
+}
+
+static uint64_t element(const uint8_t *cells, uint32_t dtype, uint32_t lines, uint32_t line,
+                        uint32_t k, uint32_t num_k) {
+    uint32_t width = width_of(dtype), cell = CELL_BYTES / (lines * width);
+    uint32_t cells_of_k = (num_k + cell - 1) / cell;
+    size_t at = ((size_t)(line / lines) * cells_of_k + k / cell) * lines * cell +
+                (size_t)(line % lines) * cell + k % cell;
+    uint64_t value = 0;
+    memcpy(&value, cells + at * width, width);
+    return value;
+}
+
+static void cells_are_steps(void **state) {
+    static const uint8_t dtypes[] = {TLY_PTO_FP32, TLY_PTO_FP16, TLY_PTO_BF16};
+    static product p;
+    static _Alignas(64) uint8_t scratch[262144];
+    check_rng rng = {check_seed(24)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(12); i++) {
+        p.types = (tly_pto_matrix_types){.accumulator = TLY_PTO_FP32,
+                                         .left = dtypes[check_below(&rng, 3)],
+                                         .right = dtypes[check_below(&rng, 3)]};
+        p.rows = check_below(&rng, 2) != 0 ? 16 : 32;
+        p.m = 1 + (uint32_t)check_below(&rng, p.rows);
+        p.n = 1 + (uint32_t)check_below(&rng, MAX_N);
+        p.k = 1 + (uint32_t)check_below(&rng, i % 4 == 0 ? MAX_K : 20);
+        bool tame = check_below(&rng, 3) != 0;
+        for (size_t b = 0; b < sizeof p.left; b += 4) {
+            uint32_t bits =
+                tame ? 0x3C003C00 ^ (uint32_t)(check_random(&rng) & 0x03FF03FF) : single(&rng);
+            memcpy(p.left + b, &bits, 4);
+        }
+        for (size_t b = 0; b < sizeof p.right; b += 4) {
+            uint32_t bits =
+                tame ? 0x3C003C00 ^ (uint32_t)(check_random(&rng) & 0x83FF83FF) : single(&rng);
+            memcpy(p.right + b, &bits, 4);
+        }
+        for (uint32_t c = 0; c < p.n; c++) {
+            for (uint32_t r = 0; r < p.m; r++) {
+                uint64_t sum = single(&rng);
+                p.wanted[c * p.m + r] = sum;
+                for (uint32_t k = 0; k < p.k; k++) {
+                    sum = ieee->matrix_step(&p.types, sum,
+                                            element(p.left, p.types.left, p.rows, r, k, p.k),
+                                            element(p.right, p.types.right, 8, c, k, p.k), 0, 0);
+                }
+                p.sums[c * p.m + r] = sum;
+            }
+        }
+        for (uint32_t l = 0; l < num_levels; l++) {
+            uint64_t sums[MAX_M * MAX_N];
+            const tly_pto_matrix_cells job = {.types = &p.types,
+                                              .m = p.m,
+                                              .n = p.n,
+                                              .k = p.k,
+                                              .left_rows = p.rows,
+                                              .left = p.left,
+                                              .right = p.right,
+                                              .simd = levels[l],
+                                              .sums = sums,
+                                              .scratch = scratch,
+                                              .scratch_len = sizeof scratch};
+            memcpy(sums, p.wanted, sizeof sums);
+            assert_true(tly_pto_ieee_cells(&job));
+            for (uint32_t at = 0; at < p.n * p.m; at++) {
+                if (sums[at] != p.sums[at]) {
+                    fail_msg("m %u n %u k %u types %u %u, sum %u at level %d: %llx, steps %llx",
+                             p.m, p.n, p.k, p.types.left, p.types.right, at, levels[l],
+                             (unsigned long long)sums[at], (unsigned long long)p.sums[at]);
+                }
+            }
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binary_rows),
+        cmocka_unit_test(unary_rows),
+        cmocka_unit_test(convert_rows),
+        cmocka_unit_test(cells_are_steps),
+    };
+    return cmocka_run_group_tests(tests, find_levels, NULL);
+}
