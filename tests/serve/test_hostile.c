@@ -420,8 +420,58 @@ static void file_cut_short_packed(void **state) {
     file_cut_short(1);
 }
 
+/* A HELLO that takes these memory classes and devices, then a request for `device`. */
+static uint32_t ask_for_memory(fixture *f, const uint8_t *classes, uint32_t num_classes,
+                               uint8_t device, uint32_t expected) {
+    plain_bytes p = {0}, bytes = {0};
+    int fd = raw_connect(f);
+    uint32_t code;
+    plain_number(&p, 1, 4);
+    plain_number(&p, 1u << 20, 4);
+    plain_number(&p, 0, 8);
+    plain_number(&p, 0, 2);
+    plain_number(&p, 2, 2);
+    plain_number(&p, 0x0100, 2); /* CPU and CUDA */
+    plain_number(&p, num_classes, 2);
+    plain_put(&p, classes, num_classes);
+    plain_message(&bytes, TLY_WIRE_CLIENT_HELLO, 1, p.at, p.len);
+    p.len = 0;
+    plain_number(&p, 1, 4);
+    plain_put(&p, "w", 1);
+    plain_number(&p, 0, 2);
+    plain_number(&p, device, 1);
+    plain_number(&p, 64, 4);
+    plain_number(&p, 0, 4);
+    plain_message(&bytes, TLY_WIRE_TENSOR_REQUEST, 2, p.at, p.len);
+    raw_send(fd, &bytes);
+    code = raw_expect(fd, expected);
+    close(fd);
+    free(p.at);
+    free(bytes.at);
+    return code;
+}
+
+/* The CPU's plain memory is what there is: whoever takes it gets it, whatever else he names first.
+ */
+static void devices_and_memory(void **state) {
+    static const uint8_t unified[] = {2}, either[] = {2, 0};
+    static const uint64_t shape[] = {4, 4};
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "w", TLY_F32, 2, shape);
+    fixture_start(&f, NULL);
+    ask_for_memory(&f, either, 2, 0, TLY_WIRE_TENSOR_DATA_END);
+    assert_int_equal(ask_for_memory(&f, unified, 1, 0, TLY_WIRE_ERROR),
+                     TLY_WIRE_DEVICE_UNAVAILABLE); /* not by what the memo has of the last one */
+    ask_for_memory(&f, NULL, 0, 0, TLY_WIRE_TENSOR_DATA_END);
+    assert_int_equal(ask_for_memory(&f, NULL, 0, 1, TLY_WIRE_ERROR), TLY_WIRE_DEVICE_UNAVAILABLE);
+    fixture_cleanup(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(devices_and_memory),
         cmocka_unit_test(promised_lengths),
         cmocka_unit_test(large_message_is_refused_alone),
         cmocka_unit_test(slow_reader),

@@ -244,6 +244,34 @@ static void one_at_a_time(void **state) {
     free(bytes.at);
 }
 
+/* Whoever stops in the middle of an upload loses his connection, and leaves nothing. */
+static void a_stalled_upload(void **state) {
+    tly_server_options options = {.size = sizeof options, .progress_timeout_ms = 300};
+    put_fixture p;
+    plain_bytes bytes = {0};
+    uint8_t data[100] = {0};
+    tly_client *client;
+    tly_error error;
+    raw_message m;
+    int fd, left;
+    (void)state;
+    setup(&p, &options);
+    fd = raw_connect(&p.f);
+    plain_hello(&bytes, TLY_WIRE_CLIENT_HELLO, 1, 1u << 20);
+    send_part(fd, &bytes, 2, "w", 1000000, 600000, 0);
+    do {
+        left = raw_message_read(fd, &m);
+        free(m.payload);
+    } while (left == 1);
+    close(fd);
+    client = fixture_client(&p.f);
+    CHECK_OK(put_tensor(client, "w", data, sizeof data, &error), &error); /* the key is free */
+    assert_int_equal(put_folder_count(&p.folder), 1);
+    tly_client_free(client);
+    cleanup(&p);
+    free(bytes.at);
+}
+
 /* Half of the connection closes: answers that are under way still come, half a tensor counts for
  * nothing. */
 static void half_close(void **state) {
@@ -448,6 +476,7 @@ int main(void) {
         cmocka_unit_test(refusals),
         cmocka_unit_test(broken_contents),
         cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(a_stalled_upload),
         cmocka_unit_test(half_close),
         cmocka_unit_test(errors_cost_a_stream),
         cmocka_unit_test(streams_side_by_side),
