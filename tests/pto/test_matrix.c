@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix operations against sums over the elements, one by one: local and shared operands, scales,
  * bias, accumulators, row and group maxima; and products of bytes in cells on every level of vector
- * code. */
+ * code; and real arithmetic. */
 #include "guest.h"
 
+#include <math.h>
+
+#include "pto/profile/profile.h"
 #include "pto/tile/shape.h"
 
 enum {
@@ -367,6 +370,64 @@ static void products_of_bytes_on_every_level(void **state) {
     }
 }
 
+static float as_float(uint64_t word) {
+    uint32_t bits = (uint32_t)word;
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
+
+/* Words become numbers of both signs between 1/2 and 8, so that nothing overflows. */
+static void make_moderate(guest *g, uint64_t at, uint64_t len) {
+    for (uint64_t i = 3; i < len; i += 4) {
+        uint8_t *last = g->m->memory.bytes + at + i;
+        last[0] = (uint8_t)((last[0] & 0x80) | (0x3f + (last[0] & 1)));
+        last[-1] &= 0x7f;
+    }
+}
+
+/* Real arithmetic in the same cells: K ascending, one fused multiply-add each. */
+static void products_of_real_numbers(void **state) {
+    (void)state;
+    guest g = guest_make(MEMORY_LEN, TLY_SIMD_AUTO);
+    check_rng rng = {check_seed(87)};
+    g.m->profile = &tly_pto_profile_ieee;
+    for (uint64_t round = 0; round < check_rounds(30); round++) {
+        product p = {.left_type = "FP32",
+                     .right_type = "FP32",
+                     .sum_type = "FP32",
+                     .left = TLY_PTO_FP32,
+                     .right = TLY_PTO_FP32,
+                     .wide = check_below(&rng, 2) == 0,
+                     .bias = check_below(&rng, 2) == 0};
+        p.m = 1 + (uint32_t)check_below(&rng, p.wide ? 32 : 16);
+        p.n = 1 + (uint32_t)check_below(&rng, 40);
+        p.k = 1 + (uint32_t)check_below(&rng, 48);
+        randomise(&g, &rng);
+        make_moderate(&g, LEFT_AT, 0x8000);
+        make_moderate(&g, RIGHT_AT, 0x8000);
+        make_moderate(&g, BIAS_AT, 0x1000);
+        multiply(&g, &p);
+        const tly_pto_tile *tile = &g.m->core.tiles[TILE_M];
+        for (uint32_t row = 0; row < p.m; row++) {
+            for (uint32_t column = 0; column < p.n; column++) {
+                float sum = 0;
+                for (uint32_t inner = 0; inner < p.k; inner++) {
+                    sum = fmaf(as_float(left_word(&g, &p, row, inner)),
+                               as_float(right_word(&g, &p, inner, column)), sum);
+                }
+                if (p.bias) {
+                    sum += as_float(memory_word(&g, BIAS_AT, column, TLY_PTO_FP32));
+                }
+                uint64_t got = tly_pto_element_read(&g.m->tiles->local[TILE_M], tile,
+                                                    tly_pto_tile_index(tile, row, column));
+                assert_true(as_float(got) == sum);
+            }
+        }
+    }
+    guest_free(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_local_tiles),
@@ -375,6 +436,7 @@ int main(void) {
         cmocka_unit_test(accumulation),
         cmocka_unit_test(maxima_of_rows_and_groups),
         cmocka_unit_test(products_of_bytes_on_every_level),
+        cmocka_unit_test(products_of_real_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
