@@ -335,6 +335,9 @@ static tly_status on_shard(tly_client *client, const tly_fetch_request *request,
     if (f->descriptor_bytes == NULL) {
         status = begin_whole(client, request, event->tensor, f, error);
     }
+    if (status == TLY_OK) { /* a buffer may be longer than its elements, but not without end */
+        status = check_limit(client, len, error);
+    }
     if (status == TLY_OK) {
         status = tly_gather_add(gather, event->stream, &f->descriptor, f->data, event->tensor, len,
                                 &at, error);

@@ -69,10 +69,25 @@ static uint64_t strides_of(const tly_descriptor *whole, const tly_descriptor *sh
     return begin;
 }
 
-/* Is the shard, as it is stored, a run of the whole? */
-static int is_run(const tly_descriptor *whole, const tly_descriptor *shard) {
+/* Bytes of a shard's elements; it lies in the whole, which fits in memory. */
+static uint64_t elements_len(const tly_descriptor *shard) {
+    uint64_t len = tly_dtype_bits(shard->dtype) / 8;
+    for (uint32_t i = 0; i < shard->rank; i++) {
+        if (shard->shape[i] == 0) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < shard->rank; i++) {
+        len *= shard->shape[i];
+    }
+    return len;
+}
+
+/* Is the shard, as it is stored, a run of the whole? A buffer may be longer than its elements: then
+ * it is none, or what comes behind them would overwrite its neighbours. */
+static int is_run(const tly_descriptor *whole, const tly_descriptor *shard, uint64_t len) {
     int inside = 0;
-    if (shard->layout != whole->layout || shard->byte_offset != 0) {
+    if (shard->layout != whole->layout || shard->byte_offset != 0 || len != elements_len(shard)) {
         return 0;
     }
     for (uint32_t i = 0; i < whole->rank; i++) { /* from the slowest axis */
@@ -83,6 +98,18 @@ static int is_run(const tly_descriptor *whole, const tly_descriptor *shard) {
         inside |= shard->shape[axis] != 1;
     }
     return 1;
+}
+
+/* How it gets from its own memory into the whole. */
+static tly_status find_copy(gather_shard *g, const tly_descriptor *whole,
+                            const tly_descriptor *shard, const int64_t *strides, tly_error *error) {
+    tly_status status = tly_descriptor_nest(shard, &g->from, error);
+    if (status == TLY_OK) {
+        status = tly_nest_strided(&g->to, whole->rank, shard->shape, strides);
+    }
+    return status == TLY_OK ? TLY_OK
+                            : tly_base_fail(error, status, TLY_NO_OFFSET, "shard-form",
+                                            "a shard has no place in its parent");
 }
 
 tly_status tly_gather_add(tly_gather *gather, uint32_t stream, const tly_descriptor *d, void *data,
@@ -104,17 +131,16 @@ tly_status tly_gather_add(tly_gather *gather, uint32_t stream, const tly_descrip
     g->stream = stream;
     g->len = len;
     g->byte_offset = shard->byte_offset;
-    begin = strides_of(d, shard, strides);
-    g->place = (uint8_t *)data + begin * (tly_dtype_bits(d->dtype) / 8);
-    g->at = g->place;
-    if (len != 0 && !is_run(d, shard)) {
-        status = tly_descriptor_nest(shard, &g->from, error);
-        if (status == TLY_OK) {
-            status = tly_nest_strided(&g->to, d->rank, shard->shape, strides);
-        }
+    g->is_empty = elements_len(shard) == 0;
+    if (!g->is_empty) {
+        begin = strides_of(d, shard, strides);
+        g->place = (uint8_t *)data + begin * (tly_dtype_bits(d->dtype) / 8);
+        g->at = g->place;
+    }
+    if (len != 0 && (g->is_empty || !is_run(d, shard, len))) {
+        status = g->is_empty ? TLY_OK : find_copy(g, d, shard, strides, error);
         if (status != TLY_OK) {
-            return tly_base_fail(error, status, TLY_NO_OFFSET, "shard-form",
-                                 "a shard has no place in its parent");
+            return status;
         }
         if (!tly_net_block_init(gather->context, len, 64, &g->block)) {
             return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "",
@@ -134,7 +160,7 @@ tly_status tly_gather_end(tly_gather *gather, uint32_t stream, uint32_t element_
     while (g->stream != stream) {
         g = g->next;
     }
-    if (g->block.at == NULL) {
+    if (g->block.at == NULL || g->is_empty) {
         return TLY_OK;
     }
     status = tly_pack_plan_new(gather->context, &g->to, &g->from, element_bits, NULL, &plan, error);

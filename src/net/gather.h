@@ -13,6 +13,7 @@ typedef struct gather_shard {
     struct gather_shard *next;
     uint32_t stream;
     uint64_t len;         /* bytes */
+    int is_empty;         /* no elements; the buffer may have bytes all the same */
     uint8_t *place;       /* in the whole: the element with index 0 of the shard */
     uint8_t *at;          /* where it is received: `place`, or in `block` */
     uint64_t byte_offset; /* of that element in the shard's buffer */

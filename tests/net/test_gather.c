@@ -98,7 +98,7 @@ static void one_round(tly_context *context, check_rng *rng) {
                          TLY_OK);
         choose_layout(rng, kind, &d, strides, tile, &d.byte_offset);
         CHECK_OK(tly_descriptor_span(&d, &before, &after), &error);
-        buffer.byte_size = d.byte_offset + after;
+        buffer.byte_size = d.byte_offset + after + check_below(rng, 2) * check_below(rng, 300);
         d.shard = &shard;
         d.flags = TLY_FLAG_SHARD;
         if (k == 0) {
@@ -108,7 +108,7 @@ static void one_round(tly_context *context, check_rng *rng) {
             CHECK_OK(tly_descriptor_decode(bytes, len, work, sizeof work, &whole, NULL, &error),
                      &error);
             assert_int_equal(whole.layout, kind == 1 ? TLY_LAYOUT_COL_MAJOR : TLY_LAYOUT_ROW_MAJOR);
-            data = malloc((size_t)total);
+            data = malloc((size_t)total); /* exactly: what is longer must not get here */
             bytes_len = len;
         }
         CHECK_OK(tly_descriptor_nest(&d, &nest, &error), &error);
@@ -128,6 +128,9 @@ static void one_round(tly_context *context, check_rng *rng) {
         }
         CHECK_OK(tly_gather_add(&gather, 10 + k, &whole, data, &d, buffer.byte_size, &at, &error),
                  &error);
+        for (uint64_t i = d.byte_offset + after; i < buffer.byte_size; i++) {
+            source[i] = 0xEE;
+        }
         memcpy(at, source, (size_t)buffer.byte_size);
         free(source);
         CHECK_OK(tly_gather_end(&gather, 10 + k, tly_dtype_bits(dtype), &error), &error);
