@@ -31,7 +31,7 @@
 #include "pto/fields.h"
 #include "pto/reason.h"
 #include "pto/tile/handlers.h"
-#include "pto/tile/store.h"
+#include "snapshot.h"
 
 enum { MEMORY_LEN = 65536, APP_LEN = 3072, MAX_LINE = 400, MAX_FILE = 1 << 20 };
 
@@ -87,71 +87,6 @@ typedef struct player {
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
 
-/* What a trap writes, and what every attempt changes. */
-static bool belongs_to_trap(const tly_pto_place *place) {
-    static const char *const names[] = {"tpc",         "last_fault", "fault_address",
-                                        "current_acr", "core_state", "cycle"};
-    if (place->saved_ring >= 0 || strncmp(place->field->name, "trap", 4) == 0 ||
-        strncmp(place->field->name, "context_register", 16) == 0) {
-        return true;
-    }
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(place->field->name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A tile that was taken and given back keeps another type than reset gives it. */
-static bool is_type_of_free_tile(const player *p, const tly_pto_place *place) {
-    return strcmp(place->field->name, "tile[].data_type") == 0 &&
-           !p->before->core.tiles[place->indexes[0]].allocated &&
-           !p->m->core.tiles[place->indexes[0]].allocated;
-}
-
-static void compare_elements(const player *p, const tly_pto_tile *tile, const char *what,
-                             uint32_t number, const tly_pto_elements *now,
-                             const tly_pto_elements *then) {
-    for (uint32_t i = 0; tile->allocated && i < tly_pto_payload_len(tile); i++) {
-        if (tly_pto_payload_read(now, tile, i) != tly_pto_payload_read(then, tile, i)) {
-            FAIL(p, "%s was refused, but word %u of %s %u changed", p->rule, i, what, number);
-        }
-    }
-    for (uint32_t i = 0; tile->allocated && i < tly_pto_tile_elements(tile); i++) {
-        if (tly_pto_element_is_defined(now, tile, i) != tly_pto_element_is_defined(then, tile, i)) {
-            FAIL(p, "%s was refused, but element %u of %s %u is defined now, or no more", p->rule,
-                 i, what, number);
-        }
-    }
-}
-
-/* Compares the state with that before the last instruction, field by field. */
-static void check_unchanged(player *p) {
-    tly_pto_place place = {0};
-    char name[128];
-    while (tly_pto_place_next(p->m, &place)) {
-        uint64_t now = tly_pto_place_read(p->m, &place);
-        uint64_t then = tly_pto_place_read(p->before, &place);
-        if (now != then && !belongs_to_trap(&place) && !is_type_of_free_tile(p, &place)) {
-            tly_pto_place_name(&place, name, sizeof(name));
-            FAIL(p, "%s was refused, but %s changed from 0x%llx to 0x%llx", p->rule, name,
-                 (unsigned long long)then, (unsigned long long)now);
-        }
-    }
-    if (memcmp(p->before->memory.bytes, p->m->memory.bytes, MEMORY_LEN) != 0) {
-        FAIL(p, "%s was refused, but memory changed", p->rule);
-    }
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
-        compare_elements(p, &p->m->core.tiles[i], "tile", i, &p->m->tiles->local[i],
-                         &p->before->tiles->local[i]);
-    }
-    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
-        compare_elements(p, &p->m->core.shared_tiles[i].tile, "shared tile", i,
-                         &p->m->tiles->shared[i], &p->before->tiles->shared[i]);
-    }
-}
-
 static uint32_t rule_number(const player *p, const char *name) {
     for (uint32_t i = 1; i < TLY_PTO_NUM_RULES; i++) {
         if (strcmp(tly_pto_rule_name(i), name) == 0) {
@@ -178,8 +113,9 @@ static void finish_case(player *p) {
     if (why->text[0] == '\0' || strchr(why->text, '{') != NULL) {
         FAIL(p, "the sentence of %s has a place without a value: %s", why->rule, why->text);
     }
-    if (!p->partial) {
-        check_unchanged(p);
+    char change[200];
+    if (!p->partial && !snapshot_equal(p->before, p->m, change, sizeof(change))) {
+        FAIL(p, "%s was refused, but %s", p->rule, change);
     }
     p->num_cases[rule_number(p, why->rule)]++;
 }
@@ -198,32 +134,11 @@ static void begin_case(player *p, const char *words) {
     tly_pto_machine_reset(p->m);
 }
 
-static void keep(player *p) {
-    const size_t num_entries = (size_t)p->m->num_queues * TLY_PTO_GQM_MAX_CAPACITY;
-    p->before->core = p->m->core;
-    memcpy(p->before->memory.bytes, p->m->memory.bytes, MEMORY_LEN);
-    memcpy(p->before->queues, p->m->queues, p->m->num_queues * sizeof(*p->m->queues));
-    memcpy(p->before->queue_entries, p->m->queue_entries,
-           num_entries * sizeof(*p->m->queue_entries));
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
-        if (p->m->core.tiles[i].allocated) {
-            tly_pto_elements_copy(&p->before->tiles->local[i], &p->m->tiles->local[i],
-                                  &p->m->core.tiles[i]);
-        }
-    }
-    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
-        if (p->m->core.shared_tiles[i].tile.allocated) {
-            tly_pto_elements_copy(&p->before->tiles->shared[i], &p->m->tiles->shared[i],
-                                  &p->m->core.shared_tiles[i].tile);
-        }
-    }
-}
-
 static void execute(player *p, uint64_t word, uint32_t bits) {
     if (p->refused) {
         FAIL(p, "the instruction before this one was refused already (%s)", p->why.rule);
     }
-    keep(p);
+    snapshot_take(p->before, p->m);
     /* a service request is executed, and traps */
     p->refused = !tly_pto_execute(p->m, word, bits) || p->m->core.last_fault != TLY_PTO_FAULT_NONE;
     tly_pto_refusal_get(p->m, &p->why);
@@ -237,13 +152,13 @@ static bool play_host(player *p, const char *line) {
     if (sscanf(line, ".allocate %u %u %x %u %u %u %u %u %u %u", &tile, &shape.capacity_bytes,
                &shape.pe_mask, &shape.is_predicate, &shape.data_type, &shape.layout, &shape.rows,
                &shape.columns, &shape.valid_rows, &shape.valid_columns) == 10) {
-        keep(p);
+        snapshot_take(p->before, p->m);
         p->refused = tly_pto_tile_allocate(p->m, tile, &shape, &p->why) == 0;
     } else if (sscanf(line, ".copy %u %u", &tile, &source) == 2) {
-        keep(p);
+        snapshot_take(p->before, p->m);
         p->refused = tly_pto_tile_copy(p->m, tile, source, &p->why) == 0;
     } else if (sscanf(line, ".allocate_by_shape_of %zu", &shape.size) == 1) {
-        keep(p);
+        snapshot_take(p->before, p->m);
         p->refused = tly_pto_tile_allocate(p->m, 0, &shape, &p->why) == 0;
     } else {
         return false;
@@ -292,7 +207,7 @@ static void play_directive(player *p, const char *line) {
     } else if (sscanf(line, ".word %lli %u", (long long *)&a, &b) == 2) {
         execute(p, a, b);
     } else if (strcmp(line, ".body") == 0) {
-        keep(p);
+        snapshot_take(p->before, p->m);
         p->refused = !tly_pto_enter_body(p->m);
         tly_pto_refusal_get(p->m, &p->why);
     } else if (sscanf(line, ".corrupt %lli", (long long *)&a) == 1) {
