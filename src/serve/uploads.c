@@ -435,8 +435,7 @@ static void show(tly_uploads *u, tly_upload *upload) {
 
 /* Do the contents of the buffers keep the rules of the format? What only its owner knows, a private
  * layout or type, passes. */
-static tly_status check_contents(const tly_uploads *u, const tly_upload *upload,
-                                 tly_error *error) {
+static tly_status check_contents(const tly_uploads *u, const tly_upload *upload, tly_error *error) {
     uint8_t *work = tly_base_alloc(u->context, TLY_CATALOGUE_WORK_LEN, 16);
     const void *buffers[TLY_MAX_BUFFERS] = {0};
     tly_descriptor d;

@@ -59,9 +59,9 @@ tly_status tly_uploads_begin(tly_uploads *uploads, const char *key, size_t key_l
 tly_status tly_uploads_append(tly_uploads_writer *writer, const void *bytes, uint64_t len,
                               tly_error *error);
 
-/* Makes everything durable, opens the file as a reader does, checks the contents of its buffers, and
- * only then puts it in its place and shows it. After an error the older tensor, if there was one, is
- * still the one on offer. Errors: IO, OUT_OF_MEMORY, MALFORMED (rules V-...). */
+/* Makes everything durable, opens the file as a reader does, checks the contents of its buffers,
+ * and only then puts it in its place and shows it. After an error the older tensor, if there was
+ * one, is still the one on offer. Errors: IO, OUT_OF_MEMORY, MALFORMED (rules V-...). */
 tly_status tly_uploads_commit(tly_uploads_writer *writer, tly_error *error);
 
 /* Ends a writer, with or without a commit. */
