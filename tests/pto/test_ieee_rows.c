@@ -52,7 +52,7 @@ static void binary_rows(void **state) {
         uint64_t wide_a[MOST], wide_b[MOST], wide_out[MOST];
         tly_pto_tile_binary op = ops[check_below(&rng, 4)];
         size_t count = 1 + check_below(&rng, MOST);
-        uint8_t flags = 0;
+        uint8_t flags = 0, wanted = 0;
         for (size_t k = 0; k < count; k++) {
             a[k] = single(&rng);
             b[k] = single(&rng);
@@ -60,14 +60,23 @@ static void binary_rows(void **state) {
             wide_b[k] = check_below(&rng, 2) != 0 ? check_random(&rng) : wide_a[k] ^ 1;
         }
         for (uint32_t l = 0; l < num_levels; l++) {
-            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, &flags));
+            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, NULL));
             assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP64, wide_a, wide_b, wide_out,
-                                         count, &flags));
+                                         count, NULL));
             for (size_t k = 0; k < count; k++) {
                 assert_int_equal(
                     out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[k], b[k], &flags));
                 assert_int_equal(wide_out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP64,
                                                                      wide_a[k], wide_b[k], &flags));
+            }
+            flags = 0;
+            if (ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, &flags)) {
+                wanted = 0;
+                for (size_t k = 0; k < count; k++) {
+                    assert_int_equal(out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[k],
+                                                                    b[k], &wanted));
+                }
+                assert_int_equal(flags, wanted);
             }
         }
     }
@@ -132,6 +141,55 @@ static void convert_rows(void **state) {
                                                             half[k], &wanted));
                 }
                 assert_int_equal(flags, wanted);
+            }
+        }
+    }
+}
+
+/* Sixteen lanes, then half by half, one element at a time. */
+static uint64_t sum_slowly(const uint32_t *values, size_t count, uint8_t *flags) {
+    uint64_t lanes[16] = {0};
+    for (size_t i = 0; i < count; i++) {
+        lanes[i % 16] = tly_pto_element_binary(ieee, TLY_PTO_TILE_ADD, TLY_PTO_FP32, lanes[i % 16],
+                                               values[i], flags);
+    }
+    for (uint32_t half = 8; half > 0; half /= 2) {
+        for (uint32_t i = 0; i < half; i++) {
+            lanes[i] = tly_pto_element_binary(ieee, TLY_PTO_TILE_ADD, TLY_PTO_FP32, lanes[i],
+                                              lanes[i + half], flags);
+        }
+    }
+    return lanes[0];
+}
+
+static void reduced_rows(void **state) {
+    check_rng rng = {check_seed(25)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(1500); i++) {
+        uint32_t a[MOST];
+        size_t count = 1 + check_below(&rng, MOST);
+        bool wild = check_below(&rng, 4) == 0;
+        for (size_t k = 0; k < count; k++) {
+            a[k] = wild ? single(&rng)
+                        : (uint32_t)(check_random(&rng) & 0x807FFFFF) |
+                              (uint32_t)(100 + check_below(&rng, 60)) << 23;
+            a[k] = check_below(&rng, 9) == 0 ? (uint32_t)check_below(&rng, 2) << 31 : a[k];
+        }
+        for (uint32_t l = 0; l < num_levels; l++) {
+            uint8_t flags = 0, wanted = 0;
+            uint64_t got = 0, extreme = a[0];
+            bool selected = false;
+            if (ieee->reduce_row(levels[l], TLY_PTO_REDUCE_SUM, TLY_PTO_FP32, a, count, &got,
+                                 &flags)) {
+                assert_int_equal(got, sum_slowly(a, count, &wanted));
+                assert_int_equal(flags, wanted);
+            }
+            tly_pto_reduction op = i % 2 == 0 ? TLY_PTO_REDUCE_MIN : TLY_PTO_REDUCE_MAX;
+            for (size_t k = 1; k < count; k++) {
+                extreme = ieee->reduce_step(op, TLY_PTO_FP32, extreme, a[k], &selected, &wanted);
+            }
+            if (ieee->reduce_row(levels[l], op, TLY_PTO_FP32, a, count, &got, &flags)) {
+                assert_int_equal(got, extreme);
             }
         }
     }
@@ -228,9 +286,8 @@ static void cells_are_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binary_rows),
-        cmocka_unit_test(unary_rows),
-        cmocka_unit_test(convert_rows),
+        cmocka_unit_test(binary_rows),     cmocka_unit_test(unary_rows),
+        cmocka_unit_test(convert_rows),    cmocka_unit_test(reduced_rows),
         cmocka_unit_test(cells_are_steps),
     };
     return cmocka_run_group_tests(tests, find_levels, NULL);

@@ -313,6 +313,7 @@ const tly_pto_profile tly_pto_profile_ieee = {
     .binary_row = tly_pto_ieee_binary_row,
     .unary_row = tly_pto_ieee_unary_row,
     .convert_row = tly_pto_ieee_convert_row,
+    .reduce_row = tly_pto_ieee_reduce_row,
     .matrix_bias = tly_pto_ieee_matrix_bias,
     .post_process = tly_pto_v0_post_process,
     .matrix_max = tly_pto_v0_matrix_max,

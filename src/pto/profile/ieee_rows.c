@@ -40,19 +40,57 @@ static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
                                    : NULL;
 }
 
-/* Flags of two-tile operations are not kept, so none are made. */
 bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
                              const void *left, const void *right, void *out, size_t count,
                              uint8_t *flags) {
     tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
-    (void)flags;
     if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV)) {
+        return false;
+    }
+#if defined(__x86_64__)
+    if (flags != NULL && simd >= TLY_SIMD_AVX2) {
+        if (count > 0) {
+            tly_pto_ieee_flagged_avx2(loop, op, left, right, out, count, flags);
+        }
+        return true;
+    }
+#endif
+    if (flags != NULL) {
         return false;
     }
     if (count > 0) {
         loop(op, left, right, out, count);
     }
     return true;
+}
+
+bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
+                             size_t count, uint64_t *out_value, uint8_t *flags) {
+#if defined(__x86_64__)
+    uint32_t bits = 0;
+    if (simd < TLY_SIMD_AVX2 || dtype != TLY_PTO_FP32) {
+        return false;
+    }
+    if (op == TLY_PTO_REDUCE_SUM && count > 0) {
+        *out_value = tly_pto_ieee_sum_f32_avx2(value, count, flags);
+    } else if (op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX) {
+        if (count > 0 &&
+            !tly_pto_ieee_extreme_f32_avx2(op == TLY_PTO_REDUCE_MAX, value, count, &bits)) {
+            return false;
+        }
+        *out_value = bits;
+    }
+    return op == TLY_PTO_REDUCE_SUM || op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX;
+#else
+    (void)simd;
+    (void)op;
+    (void)dtype;
+    (void)value;
+    (void)count;
+    (void)out_value;
+    (void)flags;
+    return false;
+#endif
 }
 
 #if defined(__x86_64__)

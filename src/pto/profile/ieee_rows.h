@@ -16,6 +16,9 @@ bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags);
 
+bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
+                             size_t count, uint64_t *out_value, uint8_t *flags);
+
 /* ADD, SUB, MUL, DIV of FP32 and FP64. */
 typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const void *left, const void *right,
                                       void *out, size_t count);
@@ -26,6 +29,17 @@ tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_portable;
 #if defined(__x86_64__)
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_avx2;
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_avx2;
+
+/* What `loop` raises on the way. */
+void tly_pto_ieee_flagged_avx2(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
+                               const void *left, const void *right, void *out, size_t count,
+                               uint8_t *flags);
+
+/* Sum of FP32 in sixteen lanes, and the bits of the largest or smallest number; the latter is false
+ * if there is a NaN. */
+uint32_t tly_pto_ieee_sum_f32_avx2(const void *value, size_t count, uint8_t *flags);
+bool tly_pto_ieee_extreme_f32_avx2(bool maximum, const void *value, size_t count,
+                                   uint32_t *out_bits);
 
 /* Exponentials of FP32 where a double decides the rounding; bit i of the result says that element
  * i of a group of 8 is left to the caller. `out_inexact` is set if any of the others is not exact.

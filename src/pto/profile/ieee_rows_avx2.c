@@ -45,6 +45,20 @@ static inline __m256 quiet(__m256 value) {
     return _mm256_blendv_ps(value, nan, _mm256_cmp_ps(value, value, _CMP_UNORD_Q));
 }
 
+static __attribute__((noinline)) void call(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
+                                           const void *left, const void *right, void *out,
+                                           size_t count) {
+    loop(op, left, right, out, count);
+}
+
+void tly_pto_ieee_flagged_avx2(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
+                               const void *left, const void *right, void *out, size_t count,
+                               uint8_t *flags) {
+    unsigned before = clear_exceptions();
+    call(loop, op, left, right, out, count);
+    *flags |= take_exceptions(before);
+}
+
 static inline __m256 root8(bool reciprocal, __m256 x) {
     return quiet(reciprocal ? _mm256_div_ps(_mm256_set1_ps(1.0f), x) : _mm256_sqrt_ps(x));
 }
@@ -120,6 +134,78 @@ void tly_pto_ieee_f16_to_f32_avx2(const void *value, void *out, size_t count, ui
     unsigned before = clear_exceptions();
     widen_loop(value, out, count);
     *flags |= take_exceptions(before);
+}
+
+/* --- reductions ------------------------------------------------------------------------------- */
+
+/* Sixteen lanes in two registers, joined half by half. Elements that are not there are -0, which
+ * changes no lane: each begins with +0. */
+static __attribute__((noinline)) float sum_loop(const float *value, size_t count) {
+    float rest[2 * LANES];
+    __m256 low = _mm256_setzero_ps(), high = _mm256_setzero_ps();
+    size_t at = 0;
+    for (; at + 2 * LANES <= count; at += 2 * LANES) {
+        low = _mm256_add_ps(low, _mm256_loadu_ps(value + at));
+        high = _mm256_add_ps(high, _mm256_loadu_ps(value + at + LANES));
+    }
+    if (at < count) {
+        for (size_t i = 0; i < 2 * LANES; i++) {
+            rest[i] = at + i < count ? value[at + i] : -0.0f;
+        }
+        low = _mm256_add_ps(low, _mm256_loadu_ps(rest));
+        high = _mm256_add_ps(high, _mm256_loadu_ps(rest + LANES));
+    }
+    low = _mm256_add_ps(low, high);
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(low), _mm256_extractf128_ps(low, 1));
+    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    four = _mm_add_ss(four, _mm_shuffle_ps(four, four, 1));
+    return _mm_cvtss_f32(four);
+}
+
+uint32_t tly_pto_ieee_sum_f32_avx2(const void *value, size_t count, uint8_t *flags) {
+    unsigned before = clear_exceptions();
+    float sum = sum_loop(value, count);
+    *flags |= take_exceptions(before);
+    uint32_t bits = 0;
+    memcpy(&bits, &sum, sizeof bits);
+    return sum != sum ? UINT32_C(0x7FC00000) : bits;
+}
+
+/* Integers in the order of the numbers: negative ones have all bits but the sign turned over. */
+static inline __m256i order_of(__m256i bits) {
+    return _mm256_xor_si256(bits, _mm256_srli_epi32(_mm256_srai_epi32(bits, 31), 1));
+}
+
+bool tly_pto_ieee_extreme_f32_avx2(bool maximum, const void *value, size_t count,
+                                   uint32_t *out_bits) {
+    const float *numbers = value;
+    float rest[LANES];
+    int32_t keys[LANES];
+    __m256 nan = _mm256_setzero_ps();
+    __m256i best = order_of(_mm256_castps_si256(_mm256_set1_ps(numbers[0])));
+    for (size_t at = 0; at < count; at += LANES) {
+        const float *from = numbers + at;
+        if (count - at < LANES) {
+            for (size_t i = 0; i < LANES; i++) {
+                rest[i] = at + i < count ? from[i] : numbers[0];
+            }
+            from = rest;
+        }
+        __m256 x = _mm256_loadu_ps(from);
+        __m256i key = order_of(_mm256_castps_si256(x));
+        nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+        best = maximum ? _mm256_max_epi32(best, key) : _mm256_min_epi32(best, key);
+    }
+    if (_mm256_movemask_ps(nan) != 0) {
+        return false;
+    }
+    _mm256_storeu_si256((__m256i *)keys, best);
+    int32_t key = keys[0];
+    for (size_t i = 1; i < LANES; i++) {
+        key = (maximum ? keys[i] > key : keys[i] < key) ? keys[i] : key;
+    }
+    *out_bits = (uint32_t)(key ^ (int32_t)((uint32_t)(key >> 31) >> 1));
+    return true;
 }
 
 /* --- exponential ------------------------------------------------------------------------------ */

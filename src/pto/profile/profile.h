@@ -241,7 +241,8 @@ struct tly_pto_profile {
 
     /* Whole rows, over elements as they are stored (packed, canonical, contiguous). NULL, or false
      * for a case that they do not cover: the functions above are used one by one, and give the
-     * same bits. */
+     * same bits. A count of 0 asks whether they do. binary_row: flags are not wanted where `flags`
+     * is NULL. reduce_row: one row, SUM, MIN or MAX. */
     bool (*binary_row)(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype, const void *left,
                        const void *right, void *out, size_t count, uint8_t *flags);
     bool (*unary_row)(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
@@ -249,6 +250,8 @@ struct tly_pto_profile {
     bool (*convert_row)(tly_simd simd, uint32_t from, uint32_t to,
                         const tly_pto_numeric_control *control, const void *value, void *out,
                         size_t count, uint8_t *flags);
+    bool (*reduce_row)(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
+                       size_t count, uint64_t *out_value, uint8_t *flags);
 };
 
 extern const tly_pto_profile tly_pto_profile_v0;

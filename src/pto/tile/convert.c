@@ -104,7 +104,7 @@ static bool convert_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     uint32_t from_bits = tly_pto_dtype_bits(from->data_type);
     uint32_t to_bits = tly_pto_dtype_bits(to->data_type);
     if (m->profile->convert_row == NULL || from->layout != ROW_MAJOR || to->layout != ROW_MAJOR ||
-        (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        (in->extensions & TLY_PTO_BY_ZEROS) == 0 || in->stale != 0 ||
         !m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control, NULL, NULL,
                                  0, &plan->flags)) {
         return false;

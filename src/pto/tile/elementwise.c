@@ -119,8 +119,7 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     size_t width = width_of(tile->data_type);
     if (profile->binary_row == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
         (right->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_row(simd, op, tile->data_type, left->bytes, right->bytes, NULL, 0,
-                             &plan->flags)) {
+        !profile->binary_row(simd, op, tile->data_type, left->bytes, right->bytes, NULL, 0, NULL)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -129,7 +128,7 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
         size_t at = first * width;
         profile->binary_row(simd, op, tile->data_type, left->bytes + at, right->bytes + at,
-                            out->bytes + at, count, &plan->flags);
+                            out->bytes + at, count, NULL);
     }
     return true;
 }

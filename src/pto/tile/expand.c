@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combination of a tile with a column or a row of another one, element for element
  * (asl/tile/model/execution/expansion). */
+#include <string.h>
+
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
@@ -108,7 +110,64 @@ bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
     }
 }
 
+/* Rows of stored elements through the profile's row functions, where they cover the case. */
+static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    static const uint8_t operations[] = {[TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,
+                                         [TLY_PTO_EXPAND_SUB] = TLY_PTO_TILE_SUB,
+                                         [TLY_PTO_EXPAND_MUL] = TLY_PTO_TILE_MUL,
+                                         [TLY_PTO_EXPAND_DIV] = TLY_PTO_TILE_DIV,
+                                         [TLY_PTO_EXPAND_EXPDIF] = TLY_PTO_TILE_SUB};
+    const tly_pto_profile *profile = m->profile;
+    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
+    tly_pto_expand op = operation_of(plan);
+    tly_simd simd = tly_context_simd(m->context);
+    uint32_t dtype = tile->data_type, width = tly_pto_dtype_bits(dtype) / 8;
+    bool exponential = op == TLY_PTO_EXPAND_EXPDIF;
+    if (op == TLY_PTO_EXPAND_COPY || op == TLY_PTO_EXPAND_MAX || op == TLY_PTO_EXPAND_MIN ||
+        source->data_type != dtype || profile->binary_row == NULL ||
+        !profile->binary_row(simd, (tly_pto_tile_binary)operations[op], dtype, NULL, NULL, NULL, 0,
+                             &plan->flags) ||
+        (exponential &&
+         !profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, NULL, NULL, 0, &plan->flags))) {
+        return false;
+    }
+    const tly_pto_tile *broadcast = tly_pto_plan_source(m, plan, 1);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    const tly_pto_elements *other = tly_pto_plan_source_elements(m, plan, 1);
+    if ((in->extensions & other->extensions & TLY_PTO_BY_ZEROS) == 0 || in->stale != 0 ||
+        other->stale != 0) {
+        return false;
+    }
+    uint64_t line[LANES]; /* one word, as often as it is needed */
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    for (uint32_t row = 0; row < tile->valid_rows; row++) {
+        const uint8_t *word = other->bytes + (size_t)row * broadcast->columns * width;
+        for (uint32_t i = 0; i < LANES && !by_column(plan); i++) {
+            memcpy((uint8_t *)line + i * width, word, width);
+        }
+        for (uint32_t column = 0; column < tile->valid_columns; column += LANES) {
+            uint32_t count = (uint32_t)tile->valid_columns - column;
+            count = count < LANES ? count : LANES;
+            uint8_t *to = out->bytes + ((size_t)row * tile->columns + column) * width;
+            profile->binary_row(simd, (tly_pto_tile_binary)operations[op], dtype,
+                                in->bytes + ((size_t)row * source->columns + column) * width,
+                                by_column(plan) ? other->bytes + (size_t)column * width
+                                                : (const uint8_t *)line,
+                                to, count, &plan->flags);
+            if (exponential) {
+                profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, to, to, count, &plan->flags);
+            }
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
 bool tly_pto_run_expand(tly_pto_machine *m, tly_pto_plan *plan) {
+    if (expand_rows(m, plan)) {
+        return true;
+    }
     const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
     uint32_t ordinal = broadcast_of(plan);
     const tly_pto_tile *broadcast = tly_pto_plan_source(m, plan, ordinal);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduction of rows or columns (asl/tile/model/execution/reduction). */
+#include <string.h>
+
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
@@ -82,6 +84,57 @@ static uint64_t result_of(const tly_pto_machine *m, tly_pto_plan *plan, line *l)
     return gives_index(plan->row->variant) ? l->index : l->value[0];
 }
 
+/* Rows of stored elements through the profile's row function, where it covers the case; a row that
+ * it leaves goes element by element. */
+static bool profile_row(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row,
+                        uint64_t *out_value) {
+    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    size_t width = tly_pto_dtype_bits(plan->data_type) / 8;
+    return m->profile->reduce_row != NULL && in->stale == 0 &&
+           (in->extensions & TLY_PTO_BY_ZEROS) != 0 &&
+           m->profile->reduce_row(tly_context_simd(m->context),
+                                  (tly_pto_reduction)plan->row->variant, plan->data_type,
+                                  in->bytes + (size_t)row * source->columns * width,
+                                  source->valid_columns, out_value, &plan->flags);
+}
+
+/* Sums of columns with the profile's row function: a row of sums for each lane. */
+static bool sum_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
+    const tly_pto_profile *profile = m->profile;
+    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    uint32_t lanes = num_lanes(m, plan), dtype = plan->data_type;
+    tly_simd simd = tly_context_simd(m->context);
+    if (plan->row->variant != TLY_PTO_REDUCE_SUM || dtype != TLY_PTO_FP32 ||
+        profile->binary_row == NULL || in->stale != 0 || (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        !profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, NULL, NULL, NULL, 0, &plan->flags)) {
+        return false;
+    }
+    uint32_t sums[TLY_PTO_MAX_REDUCE_LANES][LANES];
+    for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
+        uint32_t count = (uint32_t)source->valid_columns - column;
+        count = count < LANES ? count : LANES;
+        memset(sums, 0, sizeof(sums));
+        for (uint32_t row = 0; row < source->valid_rows; row++) {
+            uint32_t *sum = sums[row & (lanes - 1)];
+            profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, sum,
+                                in->bytes + ((size_t)row * source->columns + column) * 4, sum,
+                                count, &plan->flags);
+        }
+        for (uint32_t half = lanes / 2; half > 0; half /= 2) {
+            for (uint32_t i = 0; i < half; i++) {
+                profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, sums[i], sums[i + half], sums[i],
+                                    count, &plan->flags);
+            }
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            tly_pto_element_write(out, &plan->results[0], column + i, sums[0][i]);
+        }
+    }
+    return true;
+}
+
 static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
@@ -89,6 +142,11 @@ static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
     uint64_t words[LANES];
     for (uint32_t row = 0; row < source->valid_rows; row++) {
         line l = {{0}, 0};
+        uint64_t value = 0;
+        if (profile_row(m, plan, row, &value)) {
+            tly_pto_element_write(out, &plan->results[0], row, value);
+            continue;
+        }
         for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
             uint32_t count = (uint32_t)source->valid_columns - column;
             count = count < LANES ? count : LANES;
@@ -136,7 +194,7 @@ bool tly_pto_run_reduction(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
     if (plan->row->resolve == TLY_PTO_RESOLVE_ROW_REDUCTION) {
         reduce_rows(m, plan, out);
-    } else {
+    } else if (!sum_columns(m, plan, out)) {
         reduce_columns(m, plan, out);
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);
