@@ -72,19 +72,55 @@ static void put_element(const bit_walk *w, int64_t dst, int64_t src) {
     tly_num_put_bits(w->dst, dst * plan->bits, plan->bits, value);
 }
 
-/* Are all turns of the innermost loop elements inside the shape, at offsets that rise evenly? */
-static int is_inside(const bit_walk *w, const pack_loop *inner) {
+/* Are all turns of the `num` innermost loops elements inside the shape, at offsets that rise
+ * evenly? */
+static int is_inside(const bit_walk *w, uint32_t num) {
     const tly_pack_plan *plan = w->plan;
     if (plan->num_digits != 0) {
         return 0;
     }
     for (uint32_t a = 0; a < plan->num_axes; a++) {
-        uint64_t reach = inner->axis == a ? (inner->count - 1) * inner->step : 0;
-        if (w->index[a] + reach >= plan->axes[a].valid) {
+        uint64_t reach = w->index[a];
+        for (uint32_t i = 0; i < num; i++) {
+            reach +=
+                plan->loops[i].axis == a ? (plan->loops[i].count - 1) * plan->loops[i].step : 0;
+        }
+        if (reach >= plan->axes[a].valid) {
             return 0;
         }
     }
     return 1;
+}
+
+/* Pairs of 4-bit elements that are transposed: contiguous along q in the destination, along p in
+ * the source, and everything else begins at whole bytes. Then a byte of each of two rows of the
+ * source makes two bytes of the destination. */
+#define COLUMNS 128 /* of the destination that are written side by side */
+
+static int can_zip(const bit_walk *w, int64_t dst, int64_t src) {
+    const pack_loop *q = &w->plan->loops[0], *p = &w->plan->loops[1];
+    return w->plan->bits == 4 && q->dst_stride == 1 && p->src_stride == 1 && q->count % 2 == 0 &&
+           ((dst | src | q->src_stride | p->dst_stride) & 1) == 0;
+}
+
+static void zip_nibbles(const bit_walk *w, int64_t dst, int64_t src) {
+    const pack_loop *q = &w->plan->loops[0], *p = &w->plan->loops[1];
+    int64_t next = p->dst_stride / 2, row = q->src_stride / 2;
+    for (uint64_t first = 0; first < p->count; first += COLUMNS) {
+        uint64_t count = p->count - first < COLUMNS ? p->count - first : COLUMNS;
+        for (uint64_t i = 0; i < q->count; i += 2) {
+            const uint8_t *a = w->src + src / 2 + (int64_t)i * row + (int64_t)(first / 2);
+            const uint8_t *b = a + row;
+            uint8_t *to = w->dst + dst / 2 + (int64_t)(i / 2) + (int64_t)first * next;
+            for (uint64_t j = 0; j + 2 <= count; j += 2, a++, b++, to += 2 * next) {
+                to[0] = (uint8_t)((*a & 0x0F) | *b << 4);
+                to[next] = (uint8_t)(*a >> 4 | (*b & 0xF0));
+            }
+            if (count % 2 != 0) {
+                to[0] = (uint8_t)((*a & 0x0F) | *b << 4);
+            }
+        }
+    }
 }
 
 static void walk_loops(bit_walk *w, uint32_t depth, int64_t dst, int64_t src) {
@@ -95,7 +131,11 @@ static void walk_loops(bit_walk *w, uint32_t depth, int64_t dst, int64_t src) {
         return;
     }
     loop = &w->plan->loops[depth - 1];
-    if (depth == 1 && is_inside(w, loop)) {
+    if (depth == 2 && can_zip(w, dst, src) && is_inside(w, 2)) {
+        zip_nibbles(w, dst, src);
+        return;
+    }
+    if (depth == 1 && is_inside(w, 1)) {
         if (loop->dst_stride == 1 && loop->src_stride == 1) {
             copy_run(w->dst, dst * bits, w->src, src * bits, loop->count * bits);
             return;

@@ -268,7 +268,7 @@ static void codes_are_the_nearest(void **state) {
     static const tly_dtype scales[] = {0, TLY_F32, TLY_F16, TLY_BF16};
     check_rng rng = {check_seed(31)};
     (void)state;
-    for (int round = 0; round < 100; round++) {
+    for (uint64_t round = 0, rounds = check_rounds(50); round < rounds; round++) {
         tly_quantize_options o = {.size = sizeof o};
         o.scheme = (uint8_t)(1 + check_below(&rng, 5));
         o.axis = o.scheme > 1 ? (uint32_t)check_below(&rng, 3) : 0;
