@@ -276,11 +276,13 @@ static bool edge(const tly_pto_machine *m, bool uniproc, uint32_t a, uint32_t b)
            (read_from_before(m, a, b) && (left->kind == INITIAL || left->agent != right->agent));
 }
 
+_Static_assert(TLY_PTO_NUM_EVENTS <= 64, "a row of the relation is one word");
+
 static bool acyclic(const tly_pto_machine *m, bool uniproc) {
-    uint32_t reaches[TLY_PTO_NUM_EVENTS] = {0};
+    uint64_t reaches[TLY_PTO_NUM_EVENTS] = {0};
     for (uint32_t a = 0; a < m->num_events; a++) {
         for (uint32_t b = 0; b < m->num_events; b++) {
-            reaches[a] |= (uint32_t)edge(m, uniproc, a, b) << b;
+            reaches[a] |= (uint64_t)edge(m, uniproc, a, b) << b;
         }
     }
     for (uint32_t via = 0; via < m->num_events; via++) {

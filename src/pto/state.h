@@ -24,7 +24,8 @@ enum {
     TLY_PTO_TILE_CAPACITY = 262144, /* bytes of all active allocations */
     TLY_PTO_LOCAL_TILE_MAX = 65536,
     TLY_PTO_SHARED_TILE_MAX = 262144,
-    TLY_PTO_NUM_EVENTS = 16,
+    TLY_PTO_NUM_EVENTS = 64,      /* the specification leaves the number to the checker */
+    TLY_PTO_MAX_FRAME_DEPTH = 16, /* what frame_depth counts up to */
     TLY_PTO_GQM_MAX_CAPACITY = 1023,
     TLY_PTO_GRANULE = 64, /* bytes of a reservation */
     TLY_PTO_RA = 10,

@@ -269,6 +269,31 @@ static void test_a_capture_follows_instructions(void **state) {
     assert_int_equal(m->num_events, 4);
 }
 
+/* More events than the reference's checker holds: a chain of hand-overs that closes, or does not.
+ */
+static void test_long_chains_are_judged(void **state) {
+    enum { LINKS = 20 };
+    tly_pto_machine *m = ((fixture *)*state)->m;
+    for (uint32_t closed = 0; closed < 2; closed++) {
+        begin(m);
+        for (uint32_t i = 0; i <= LINKS; i++) {
+            initial(m, X + 8 * i);
+        }
+        store(m, 0, X, 1, 1, TLY_PTO_ORDER_RELAXED);
+        store(m, 0, X + 8, 1, 1, TLY_PTO_ORDER_RELAXED);
+        for (uint32_t i = 1; i < LINKS; i++) { /* agents pass the news on */
+            load(m, i % 4, X + 8 * i, 1, m->num_events - 1, TLY_PTO_ORDER_RELAXED);
+            store(m, i % 4, X + 8 * (i + 1), 1, 1, TLY_PTO_ORDER_RELAXED);
+        }
+        load(m, LINKS % 4 + 1, X + 8 * LINKS, 1, m->num_events - 1, TLY_PTO_ORDER_RELAXED);
+        load(m, LINKS % 4 + 1, X, closed == 1 ? 0 : 1, closed == 1 ? 0 : LINKS + 1,
+             TLY_PTO_ORDER_RELAXED);
+        assert_true(m->num_events > 60);
+        assert_true(judge(m).valid);
+        assert_int_equal(judge(m).allowed, closed == 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_store_may_pass_a_later_load),
@@ -278,6 +303,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_no_execution_is_refused),
         cmocka_unit_test(test_atomics_are_whole),
         cmocka_unit_test(test_room_ends_and_bad_events_are_refused),
+        cmocka_unit_test(test_long_chains_are_judged),
         cmocka_unit_test(test_a_capture_follows_instructions),
     };
     return cmocka_run_group_tests_name("pto/events", tests, setup, teardown);

@@ -94,7 +94,7 @@ static void complete(tly_pto_machine *m, const tly_isa_insn *insn, tly_pto_frame
     requests->frame_size = frame->frame_size;
     frame->active = false;
     if (frame->kind == TLY_PTO_FRAME_ENTRY) {
-        requests->frame_depth += requests->frame_depth < TLY_PTO_NUM_EVENTS;
+        requests->frame_depth += requests->frame_depth < TLY_PTO_MAX_FRAME_DEPTH;
     } else {
         requests->frame_depth -= requests->frame_depth > 0;
     }
