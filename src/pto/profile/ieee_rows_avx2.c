@@ -157,7 +157,9 @@ static __attribute__((noinline)) float sum_loop(const float *value, size_t count
     }
     low = _mm256_add_ps(low, high);
     __m128 four = _mm_add_ps(_mm256_castps256_ps128(low), _mm256_extractf128_ps(low, 1));
-    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    /* lanes that count for nothing add zeros, and raise nothing */
+    __m128 zero = _mm_setzero_ps();
+    four = _mm_add_ps(_mm_movelh_ps(four, zero), _mm_movehl_ps(zero, four));
     four = _mm_add_ss(four, _mm_shuffle_ps(four, four, 1));
     return _mm_cvtss_f32(four);
 }
