@@ -50,6 +50,7 @@ _tilery() {
     get:--m) :; return ;;
     get:--stored) COMPREPLY=($(compgen -W 'kn nk' -- "$word")); return ;;
     get:--family) COMPREPLY=($(compgen -f -- "$word")); return ;;
+    get:--retries) :; return ;;
     get:--save-profile) COMPREPLY=($(compgen -f -- "$word")); return ;;
     put:--as) :; return ;;
     ping:-c|ping:--count) :; return ;;
@@ -103,7 +104,7 @@ _tilery() {
         verify) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
         serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --metrics --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --cache-folder --cache-folder-limit --idle-timeout --log --log-format --json -h --help' -- "$word")) ;;
-        get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
+        get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --retries --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;

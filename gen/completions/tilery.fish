@@ -78,6 +78,7 @@ complete -c tilery -n '__fish_seen_subcommand_from get' -l m -x -d 'with auto, r
 complete -c tilery -n '__fish_seen_subcommand_from get' -l stored -x -a 'kn nk' -d 'how the axes of the matrix stand, where a panel is asked for by name or auto: K x N or N x K'
 complete -c tilery -n '__fish_seen_subcommand_from get' -l shards -d 'let the server send the tensor in shards, side by side; they are put together here'
 complete -c tilery -n '__fish_seen_subcommand_from get' -l family -r -F -d 'a plug-in with layouts of its own, a shared library; LAYOUT may then be one of them, NAME or NAME:ARGUMENTS'
+complete -c tilery -n '__fish_seen_subcommand_from get' -l retries -x -d 'try again so often where no connection can be had or it breaks off, each time after twice the delay; a transfer goes on where it ended, and attempts that bring something do not count'
 complete -c tilery -n '__fish_seen_subcommand_from get' -l raw -d 'write the bytes of the data alone, without a container'
 complete -c tilery -n '__fish_seen_subcommand_from get' -l save-profile -r -F -d 'also write the profile of the panel that came, to be given to --layout later'
 complete -c tilery -n '__fish_seen_subcommand_from get' -l list-layouts -d 'print the layouts that have names, and fetch nothing'

@@ -143,6 +143,31 @@ typedef struct tly_put_request {
 TLY_API tly_status tly_client_put(tly_client *client, const tly_put_request *request,
                                   tly_error *error);
 
+typedef struct tly_retry_options {
+    size_t size;             /* sizeof(tly_retry_options) */
+    uint32_t max_attempts;   /* in all; 0: 6 */
+    uint32_t first_delay_ms; /* before the second attempt; doubles with each; 0: 200 */
+    uint32_t max_delay_ms;   /* 0: 10 s */
+    uint32_t reserved;       /* 0 */
+    /* Told before each further attempt: which one it will be, after how many milliseconds, how many
+     * bytes are there already, and what ended the last one. May be NULL. */
+    void (*on_retry)(void *user, uint32_t attempt, uint32_t delay_ms, uint64_t received,
+                     const tly_error *why);
+    void *user;
+} tly_retry_options;
+
+/* Connects and fetches one tensor, and again where the connection could not be made, broke off, fell
+ * silent, or the server was busy: after a delay that doubles each time, half of it at random.
+ * Attempts go on where the last one ended, if the server knows ranges (docs/spec/range.md) and has
+ * the same bytes still. If it has not, they begin anew, and request->destination is called again.
+ * Attempts that bring something do not count against max_attempts. `options` and `retry` may be
+ * NULL. Errors: those of the last attempt. */
+TLY_API tly_status tly_fetch_with_retries(const tly_context *context, const char *address,
+                                          const tly_client_options *options,
+                                          const tly_retry_options *retry,
+                                          const tly_fetch_request *request,
+                                          tly_fetched **out_fetched, tly_error *error);
+
 /* Asks whether the server is there; `out_seconds` (may be NULL) gets the time the answer took. */
 TLY_API tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *error);
 

@@ -359,6 +359,10 @@ TLY_API tly_status tly_wire_send_ready(tly_wire *wire, uint32_t stream, tly_erro
  * INVALID_ARGUMENT. */
 TLY_API tly_status tly_wire_data_elsewhere(tly_wire *wire, uint32_t stream);
 
+/* By agreement too: this stream's frames begin at byte `first`. After the descriptor, before the
+ * first frame and the destination, which is then for what is left. Errors: INVALID_ARGUMENT. */
+TLY_API tly_status tly_wire_begin_at(tly_wire *wire, uint32_t stream, uint64_t first);
+
 /* Private messages (interchange, Message Types): types of the mask (bit i: 0xF0 + i) are accepted
  * from now on, in addition to those agreed on before. They come as events on whatever stream, also
  * on one that was given up: something may be attached to them. */

@@ -20,7 +20,8 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 
-#define DEFAULT_M 8
+#define DEFAULT_M       8
+#define DEFAULT_RETRIES 2
 
 typedef struct get_job {
     tly_cli *cli;
@@ -77,14 +78,26 @@ static int show_progress(void *user, uint64_t done, uint64_t total) {
     return 0;
 }
 
+static void say_retry(void *user, uint32_t attempt, uint32_t delay_ms, uint64_t received,
+                      const tly_error *why) {
+    char bytes[32], text[1024];
+    (void)user;
+    fprintf(stderr, "tilery: get: %s; attempt %u in %u ms, %s are here\n",
+            tly_text_safe(text, sizeof text, why->message, strlen(why->message)), attempt, delay_ms,
+            tly_text_bytes(bytes, sizeof bytes, received));
+}
+
 static tly_status fetch(get_job *job, const tly_context *context, tly_error *error) {
     tly_fetch_request request = {0};
-    tly_client *client;
+    tly_retry_options retry = {.size = sizeof retry, .on_retry = say_retry, .user = job};
+    tly_cli_link link;
     double started = tly_bench_now();
-    tly_status status = tly_cli_connect(context, job->address, &client, error);
+    tly_status status = tly_cli_link_init(&link, error);
     if (status != TLY_OK) {
         return status;
     }
+    retry.max_attempts =
+        1 + (uint32_t)tly_cli_number(job->cli, TLY_CLI_GET_RETRIES, DEFAULT_RETRIES);
     request.size = sizeof request;
     request.key = job->key;
     request.layouts = job->layouts.entries;
@@ -96,9 +109,10 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     request.progress = show_progress;
     request.progress_user = job;
     tly_progress_init(&job->progress, "get", 0);
-    status = tly_client_fetch(client, &request, &job->fetched, error);
+    status = tly_fetch_with_retries(context, job->address, &link.options, &retry, &request,
+                                    &job->fetched, error);
     tly_progress_finish(&job->progress);
-    tly_client_free(client);
+    tly_cli_link_cleanup(&link);
     job->seconds = tly_bench_now() - started;
     if (status == TLY_OK && tly_fetched_choice(job->fetched) == job->layouts.num &&
         !tly_layouts_takes_native(&job->layouts)) {

@@ -45,27 +45,37 @@ static tly_status read_token(const char *path, char token[MAX_TOKEN_LEN + 2], tl
     return TLY_OK;
 }
 
+tly_status tly_cli_link_init(tly_cli_link *link, tly_error *error) {
+    const char *path = setting("TILERY_TOKEN_FILE");
+    memset(link, 0, sizeof *link);
+    link->tls = (tly_tls_options){.size = sizeof link->tls,
+                                  .certificate = setting("TILERY_TLS_CERT"),
+                                  .key = setting("TILERY_TLS_KEY"),
+                                  .ca = setting("TILERY_TLS_CA")};
+    if (link->tls.key == NULL) {
+        link->tls.key = link->tls.certificate; /* both in one file */
+    }
+    link->options.size = sizeof link->options;
+    link->options.tls = &link->tls;
+    if (path == NULL) {
+        return TLY_OK;
+    }
+    link->options.token = link->token;
+    return read_token(path, link->token, error);
+}
+
+void tly_cli_link_cleanup(tly_cli_link *link) {
+    explicit_bzero(link->token, sizeof link->token);
+}
+
 tly_status tly_cli_connect(const tly_context *context, const char *address, tly_client **out_client,
                            tly_error *error) {
-    tly_tls_options tls = {.size = sizeof tls,
-                           .certificate = setting("TILERY_TLS_CERT"),
-                           .key = setting("TILERY_TLS_KEY"),
-                           .ca = setting("TILERY_TLS_CA")};
-    tly_client_options options = {.size = sizeof options, .tls = &tls};
-    const char *path = setting("TILERY_TOKEN_FILE");
-    char token[MAX_TOKEN_LEN + 2];
-    tly_status status = TLY_OK;
+    tly_cli_link link;
+    tly_status status = tly_cli_link_init(&link, error);
     *out_client = NULL;
-    if (tls.key == NULL) {
-        tls.key = tls.certificate; /* both in one file */
-    }
-    if (path != NULL) {
-        status = read_token(path, token, error);
-        options.token = token;
-    }
     if (status == TLY_OK) {
-        status = tly_client_connect(context, address, &options, out_client, error);
+        status = tly_client_connect(context, address, &link.options, out_client, error);
     }
-    explicit_bzero(token, sizeof token);
+    tly_cli_link_cleanup(&link);
     return status;
 }

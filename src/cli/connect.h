@@ -5,6 +5,17 @@
 
 #include <tilery/net.h>
 
+/* What the environment says, as options; `options` points into it. */
+typedef struct tly_cli_link {
+    tly_tls_options tls;
+    tly_client_options options;
+    char token[1026];
+} tly_cli_link;
+
+/* Errors: IO and INVALID_ARGUMENT (the file with the token). */
+tly_status tly_cli_link_init(tly_cli_link *link, tly_error *error);
+void tly_cli_link_cleanup(tly_cli_link *link);
+
 /* Errors: those of tly_client_connect. */
 tly_status tly_cli_connect(const tly_context *context, const char *address, tly_client **out_client,
                            tly_error *error);

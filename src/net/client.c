@@ -42,7 +42,10 @@ tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, t
                                                     : "sends a tensor that is refused",
                              event->error->message);
     }
-    return tly_base_fail(error, status_of_code(event->code), TLY_NO_OFFSET, "server-error",
+    return tly_base_fail(error, status_of_code(event->code), TLY_NO_OFFSET,
+                         event->code == TLY_WIRE_BUSY            ? "server-busy"
+                         : event->code == TLY_WIRE_SERVER_FAILED ? "server-failed"
+                                                                 : "server-error",
                          "%s answered %s: %s", client->address, tly_wire_code_name(event->code),
                          tly_base_printable(text, sizeof text, event->text, event->text_len));
 }
@@ -132,6 +135,9 @@ static tly_status hello(tly_client *client, tly_error *error) {
             return tly_client_refusal(client, &event, error);
         }
     } while (event.kind != TLY_WIRE_EVENT_HELLO);
+    if (tly_net_range_announced(&event.hello)) {
+        tly_wire_agree_private(client->wire, TLY_RANGE_TYPES);
+    }
     if (client->shares && tly_net_handover_announced(&event.hello)) {
         tly_wire_agree_private(client->wire, TLY_HANDOVER_TYPES);
         client->channel.takes_fds = 1;
@@ -150,12 +156,14 @@ static tly_status make_wire(tly_client *client, const tly_client_options *option
         {.tag = TLY_LAYOUT_TILED},
         {.tag = TLY_LAYOUT_MORTON},
         {.tag = TLY_PANEL_LAYOUT_TAG}, /* no profile: any that a request names */
-        {.tag = 0},                    /* room for two more */
+        tly_net_range_announcement(),
+        {.tag = 0}, /* room for two more */
         {.tag = 0},
     };
     uint32_t num = sizeof taken / sizeof taken[0] - 2;
     uint8_t room[TLY_TOKEN_ENTRY_LEN];
-    uint8_t bytes[3 * sizeof taken / sizeof taken[0] + TLY_HANDOVER_METADATA_LEN + sizeof room];
+    uint8_t bytes[3 * sizeof taken / sizeof taken[0] + TLY_HANDOVER_METADATA_LEN +
+                  TLY_RANGE_ENTRY_LEN + sizeof room];
     tly_wire_options wire = {.size = sizeof wire, .role = TLY_WIRE_CLIENT};
     tly_status status = TLY_OK;
     if (client->shares) {

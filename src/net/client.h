@@ -8,6 +8,7 @@
 #include "net/channel.h"
 #include "net/handover.h"
 #include "net/memory.h"
+#include "net/range.h"
 #include "net/socket.h"
 
 struct tly_client {
@@ -40,7 +41,18 @@ struct tly_fetched {
     tly_handover handover;
     int fd; /* -1: none */
     int shared;
+    /* in a range: what the server said, and how far the data is there */
+    int has_range;
+    tly_range range;
+    uint64_t received; /* bytes, of whole frames */
 };
+
+/* tly_client_fetch for one of several attempts: asks for a range, and goes on where `before` (may
+ * be NULL) ended, if the server has the same bytes still. After a failure `*out_fetched` holds what
+ * has come, if it is worth going on with; the caller frees it, and `before`, which has given away
+ * its memory if that was used. */
+tly_status tly_client_fetch_on(tly_client *client, const tly_fetch_request *request,
+                               tly_fetched *before, tly_fetched **out_fetched, tly_error *error);
 
 /* Sends everything queued, then waits for the next event. Errors: IO, CLOSED, TIMEOUT,
  * OUT_OF_MEMORY; the client is broken then. */

@@ -60,11 +60,14 @@ static size_t metadata_len(const tly_fetch_request *request) {
     return len;
 }
 
+/* `range` may be NULL. */
 static tly_status send_request(tly_client *client, const tly_fetch_request *request,
-                               uint32_t *out_stream, tly_error *error) {
+                               const tly_range *range, uint32_t *out_stream, tly_error *error) {
     size_t each = sizeof(tly_wire_layout) + TLY_PANEL_MAX_LEN + 3 + TLY_PANEL_MAX_LEN;
+    uint32_t num = request->num_layouts + (range != NULL);
     size_t more = metadata_len(request);
-    size_t work_len = (size_t)request->num_layouts * each + more;
+    size_t work_len = (size_t)num * each + more;
+    uint8_t room[TLY_RANGE_ENTRY_LEN];
     uint8_t *work = tly_base_alloc(client->context, work_len, _Alignof(tly_wire_layout));
     tly_wire_layout *entries = (tly_wire_layout *)(void *)work;
     tly_wire_request message = {
@@ -77,15 +80,17 @@ static tly_status send_request(tly_client *client, const tly_fetch_request *requ
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a request", error);
     }
     if (work_len != 0) {
-        uint8_t *profiles = work + request->num_layouts * sizeof *entries;
-        uint8_t *list = profiles + (size_t)request->num_layouts * TLY_PANEL_MAX_LEN;
+        uint8_t *profiles = work + num * sizeof *entries;
+        uint8_t *list = profiles + (size_t)num * TLY_PANEL_MAX_LEN;
         status =
             put_layouts(request, entries, (uint8_t(*)[TLY_PANEL_MAX_LEN])(void *)profiles, error);
+        if (range != NULL) {
+            entries[num - 1] = tly_net_range_entry(range, room);
+        }
         if (status == TLY_OK) {
-            status =
-                tly_wire_layouts_put(entries, request->num_layouts, list,
-                                     (size_t)request->num_layouts * (3 + TLY_PANEL_MAX_LEN) + more,
-                                     &message.layouts, error);
+            status = tly_wire_layouts_put(entries, num, list,
+                                          (size_t)num * (3 + TLY_PANEL_MAX_LEN) + more,
+                                          &message.layouts, error);
         }
     }
     if (status == TLY_OK) {
@@ -355,12 +360,30 @@ static tly_status on_shard(tly_client *client, const tly_fetch_request *request,
 
 /* ---- the stream ---- */
 
+/* The rest of a tensor whose beginning has come before: it must be the same one. */
+static tly_status take_over(tly_fetched *f, tly_fetched *before, tly_error *error) {
+    if (f->descriptor_len != before->descriptor_len || f->len != before->len ||
+        memcmp(f->descriptor_bytes, before->descriptor_bytes, f->descriptor_len) != 0) {
+        return refuse(TLY_PROTOCOL, "range-descriptor",
+                      "the rest of a tensor comes with another descriptor", error);
+    }
+    f->data = before->data;
+    f->block = before->block;
+    f->received = before->received;
+    memset(&before->block, 0, sizeof before->block);
+    before->data = NULL;
+    return TLY_OK;
+}
+
 static tly_status on_descriptor(tly_client *client, const tly_fetch_request *request,
-                                const tly_wire_event *event, tly_fetched *f, tly_error *error) {
+                                const tly_wire_event *event, tly_fetched *f, tly_fetched *before,
+                                tly_error *error) {
     tly_status status = take_descriptor(client, request, &event->descriptor, f, error);
     int elsewhere = f->fd >= 0;
     if (status == TLY_OK) {
-        status = elsewhere ? take_file(request, f, error) : take_memory(request, f, error);
+        status = elsewhere             ? take_file(request, f, error)
+                 : f->range.first != 0 ? take_over(f, before, error)
+                                       : take_memory(request, f, error);
     }
     if (status != TLY_OK) { /* tell the server, so that it stops sending */
         tly_wire_fail_stream(client->wire, event->stream,
@@ -372,7 +395,12 @@ static tly_status on_descriptor(tly_client *client, const tly_fetch_request *req
     if (elsewhere) {
         tly_wire_data_elsewhere(client->wire, event->stream);
     } else if (f->len != 0) {
-        tly_wire_set_destination(client->wire, event->stream, f->data, f->len);
+        uint64_t first = f->range.first;
+        if (first != 0) {
+            tly_wire_begin_at(client->wire, event->stream, first);
+        }
+        tly_wire_set_destination(client->wire, event->stream, (uint8_t *)f->data + first,
+                                 f->len - first);
     }
     return TLY_OK;
 }
@@ -407,15 +435,33 @@ static tly_status on_member(tly_client *client, const tly_wire_event *event, tly
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a member", error);
     }
     f->members[f->num_members++] = member;
-    return on_descriptor(client, &plain, event, member, error);
+    return on_descriptor(client, &plain, event, member, NULL, error);
+}
+
+/* Which bytes will come, and from where on. */
+static tly_status on_range(const tly_wire_event *event, tly_fetched *f, const tly_fetched *before,
+                           tly_error *error) {
+    if (f->has_range || f->descriptor_bytes != NULL ||
+        !tly_net_range_get(event->bytes, event->len, &f->range)) {
+        return refuse(TLY_PROTOCOL, "range-order", "a RANGE that is malformed or out of its turn",
+                      error);
+    }
+    if (f->range.first != 0 &&
+        (before == NULL || f->range.first != before->received ||
+         memcmp(f->range.version, before->range.version, sizeof f->range.version) != 0)) {
+        return refuse(TLY_PROTOCOL, "range-unasked", "the answer begins where nobody asked", error);
+    }
+    f->has_range = 1;
+    return TLY_OK;
 }
 
 static tly_status on_private(tly_client *client, const tly_wire_event *event, uint32_t stream,
-                             tly_fetched *f, tly_error *error) {
-    tly_status status = event->stream == stream
-                            ? on_handover(client, event, f, error)
-                            : refuse(TLY_PROTOCOL, "handover-stream",
-                                     "a tensor is handed over that was not asked for", error);
+                             tly_fetched *f, const tly_fetched *before, tly_error *error) {
+    tly_status status = event->stream != stream
+                            ? refuse(TLY_PROTOCOL, "private-stream",
+                                     "a message about a tensor that was not asked for", error)
+                        : event->type == TLY_RANGE_TYPE ? on_range(event, f, before, error)
+                                                        : on_handover(client, event, f, error);
     client->broken |= status != TLY_OK; /* what comes is not what was agreed on */
     return status;
 }
@@ -423,24 +469,27 @@ static tly_status on_private(tly_client *client, const tly_wire_event *event, ui
 /* What one event does. `out_whole` is set when the tensor is there. */
 static tly_status on_event(tly_client *client, const tly_fetch_request *request,
                            const tly_wire_event *event, uint32_t stream, tly_fetched *f,
-                           tly_gather *gather, int *out_whole, tly_error *error) {
+                           tly_fetched *before, tly_gather *gather, int *out_whole,
+                           tly_error *error) {
     switch (event->kind) {
     case TLY_WIRE_EVENT_ERROR:
     case TLY_WIRE_EVENT_REJECTED:
         tly_client_flush(client, NULL);
         return tly_client_refusal(client, event, error);
     case TLY_WIRE_EVENT_PRIVATE:
-        return on_private(client, event, stream, f, error);
+        return on_private(client, event, stream, f, before, error);
     case TLY_WIRE_EVENT_DESCRIPTOR:
         if (event->descriptor.total_shards != 1) {
             return on_shard(client, request, event, f, gather, error);
         }
-        return f->descriptor_bytes != NULL ? on_member(client, event, f, error)
-                                           : on_descriptor(client, request, event, f, error);
+        return f->descriptor_bytes != NULL
+                   ? on_member(client, event, f, error)
+                   : on_descriptor(client, request, event, f, before, error);
     case TLY_WIRE_EVENT_DATA:
         gather->done += event->len;
+        f->received = f->range.first + gather->done;
         if (request->progress != NULL &&
-            request->progress(request->progress_user, gather->done, f->len)) {
+            request->progress(request->progress_user, f->received, f->len)) {
             client->broken = 1; /* the rest of the tensor is under way */
             return refuse(TLY_CANCELLED, "progress", "the caller stopped the transfer", error);
         }
@@ -457,7 +506,7 @@ static tly_status on_event(tly_client *client, const tly_fetch_request *request,
 
 /* Runs one request to its end. */
 static tly_status run(tly_client *client, const tly_fetch_request *request, uint32_t stream,
-                      tly_fetched *f, tly_error *error) {
+                      tly_fetched *f, tly_fetched *before, tly_error *error) {
     tly_gather gather = {.context = client->context};
     tly_status status = TLY_OK;
     int whole = 0;
@@ -467,23 +516,18 @@ static tly_status run(tly_client *client, const tly_fetch_request *request, uint
         if (status == TLY_OK &&
             (event.origin == stream || event.kind == TLY_WIRE_EVENT_ERROR ||
              event.kind == TLY_WIRE_EVENT_REJECTED || event.kind == TLY_WIRE_EVENT_PRIVATE)) {
-            status = on_event(client, request, &event, stream, f, &gather, &whole, error);
+            status = on_event(client, request, &event, stream, f, before, &gather, &whole, error);
         }
     }
     tly_gather_cleanup(&gather);
     return status;
 }
 
-tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,
-                            tly_fetched **out_fetched, tly_error *error) {
-    tly_fetched *f;
-    tly_error own;
-    uint32_t stream = 0;
-    tly_status status;
-    *out_fetched = NULL;
+static tly_status check_request(const tly_client *client, const tly_fetch_request *request,
+                                tly_error *error) {
     if (request->size != sizeof *request || request->key == NULL ||
         (request->num_layouts != 0 && request->layouts == NULL) ||
-        strlen(request->key) > UINT32_MAX || request->num_layouts > UINT16_MAX) {
+        strlen(request->key) > UINT32_MAX || request->num_layouts >= UINT16_MAX) {
         return refuse(TLY_INVALID_ARGUMENT, "request",
                       "tly_fetch_request: wrong size, no key, or "
                       "no layouts",
@@ -492,14 +536,66 @@ tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request
     if (client->broken) {
         return refuse(TLY_CLOSED, "broken", "the connection broke in an earlier call", error);
     }
+    return TLY_OK;
+}
+
+/* Is what has come of use in another attempt? */
+static int is_worth_keeping(const tly_fetched *f) {
+    return f->has_range && f->received != 0 && f->data != NULL && !f->shared;
+}
+
+tly_status tly_client_fetch_on(tly_client *client, const tly_fetch_request *request,
+                               tly_fetched *before, tly_fetched **out_fetched, tly_error *error) {
+    /* Shards have streams of their own, and none begins in the middle. */
+    int parallel = (request->request_flags & TLY_WIRE_PARALLEL_OK) != 0;
+    tly_range range = {0};
+    tly_fetched *f = NULL;
+    tly_error own;
+    uint32_t stream = 0;
+    tly_status status = check_request(client, request, error);
+    *out_fetched = NULL;
+    if (status != TLY_OK) {
+        return status;
+    }
+    f = new_fetched(client->context);
+    if (f == NULL) {
+        return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
+    }
+    if (before != NULL) {
+        range = before->range;
+        range.first = before->received;
+    }
+    error = error != NULL ? error : &own;
+    status = send_request(client, request, parallel ? NULL : &range, &stream, error);
+    if (status == TLY_OK) {
+        status = run(client, request, stream, f, before, error);
+    }
+    if (status != TLY_OK && !is_worth_keeping(f)) {
+        tly_fetched_free(f);
+        f = NULL;
+    }
+    *out_fetched = f;
+    return status;
+}
+
+tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request,
+                            tly_fetched **out_fetched, tly_error *error) {
+    tly_fetched *f = NULL;
+    tly_error own;
+    uint32_t stream = 0;
+    tly_status status = check_request(client, request, error);
+    *out_fetched = NULL;
+    if (status != TLY_OK) {
+        return status;
+    }
     f = new_fetched(client->context);
     if (f == NULL) {
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
     }
     error = error != NULL ? error : &own;
-    status = send_request(client, request, &stream, error);
+    status = send_request(client, request, NULL, &stream, error);
     if (status == TLY_OK) {
-        status = run(client, request, stream, f, error);
+        status = run(client, request, stream, f, NULL, error);
     }
     if (status != TLY_OK) {
         tly_fetched_free(f);

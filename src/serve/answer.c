@@ -9,6 +9,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "net/handover.h"
+#include "net/range.h"
 #include "serve/compose.h"
 #include "serve/uploads.h"
 
@@ -594,6 +595,7 @@ tly_status tly_answer_layouts(uint8_t *buffer, const tly_families *families, int
             made[num++].tag = (uint8_t)family->tag;
         }
     }
+    made[num++] = tly_net_range_announcement();
     if (hands_over) {
         made[num++] = tly_net_handover_entry();
     }

@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "net/handover.h"
+#include "net/range.h"
 #include "net/token.h"
 #include "serve/server.h"
 
@@ -194,6 +195,10 @@ static void on_event(serve_conn *c, const tly_wire_event *event) {
     switch (event->kind) {
     case TLY_WIRE_EVENT_HELLO:
         identify(c, &event->hello);
+        if (tly_net_range_announced(&event->hello)) {
+            c->has_ranges = 1;
+            tly_wire_agree_private(c->wire, TLY_RANGE_TYPES);
+        }
         if (c->is_local && c->server->variants.limit != 0 &&
             tly_net_handover_announced(&event->hello)) {
             c->hands_over = 1;

@@ -170,6 +170,7 @@ struct serve_conn {
     uint32_t by_token, by_certificate; /* who the peer is; see serve/access.h */
     int is_local;                      /* a Unix socket */
     int hands_over;                    /* both sides announced it */
+    int has_ranges;                    /* the same for ranges */
     tly_wire *wire;
     serve_stream *streams;
     serve_chunk *chunks; /* in use */

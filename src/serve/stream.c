@@ -6,9 +6,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "net/handover.h"
+#include "net/range.h"
+#include "panel/hash.h"
 #include "serve/server.h"
 
 /* The first frame is short, so that the peer has it while the next is on its way. */
@@ -420,9 +423,53 @@ static int send_descriptor(serve_stream *s) {
     return 0;
 }
 
+/* docs/spec/range.md: where the request allows that we begin in the middle, the peer is told which
+ * bytes these are and where they will begin. Returns where that is. */
+static uint64_t say_range(serve_stream *s) {
+    serve_conn *c = s->conn;
+    const tly_answer *a = &s->answer->answer;
+    tly_range wanted, range = {0};
+    uint8_t bytes[TLY_RANGE_LEN];
+    int can_begin_anywhere = a->maker == NULL || s->reader.variant != NULL;
+    if (!c->has_ranges || a->num_members != 0 || a->variant_len == 0 || a->source.inode == 0 ||
+        !tly_net_range_find(&s->answer->request.layouts, &wanted)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        tly_base_store_u64(range.version + 8 * i,
+                           tly_panel_hash64(a->variant, a->variant_len, i + 1, 1));
+    }
+    if (can_begin_anywhere && wanted.first <= a->total &&
+        memcmp(wanted.version, range.version, sizeof range.version) == 0) {
+        range.first = wanted.first;
+    }
+    tly_net_range_put(&range, bytes);
+    return tly_wire_send_private(c->wire, TLY_RANGE_TYPE, s->id, bytes, sizeof bytes, -1, NULL,
+                                 &s->error) == TLY_OK
+               ? range.first
+               : 0;
+}
+
+/* Goes to byte `first` of all parts back to back. */
+static void skip_to(serve_stream *s, uint64_t first) {
+    s->queued = first;
+    while (s->part < s->num_parts && first >= s->parts[s->part].len) {
+        first -= s->parts[s->part++].len;
+    }
+    s->part_done = first;
+}
+
 static void answer_in_frames(serve_stream *s) {
-    if (!tly_serve_in_shards(s) && send_descriptor(s)) {
+    uint64_t first;
+    if (tly_serve_in_shards(s)) {
+        return;
+    }
+    first = say_range(s);
+    if (send_descriptor(s)) {
         tly_serve_begin(s);
+        if (first != 0 && tly_wire_begin_at(s->conn->wire, s->id, first) == TLY_OK) {
+            skip_to(s, first);
+        }
     }
 }
 

@@ -222,12 +222,22 @@ void tly_wire_close_stream(tly_wire *w, uint32_t id) {
 tly_status tly_wire_set_destination(tly_wire *wire, uint32_t stream, void *at, uint64_t len) {
     wire_stream *s = tly_wire_find_stream(wire, stream);
     if (s == NULL || s->state != STREAM_RECEIVE || len > s->total - s->done || s->room != 0 ||
-        (!s->has_dest && s->done != 0) || (at == NULL && len != 0)) {
+        (!s->has_dest && s->done != s->began) || (at == NULL && len != 0)) {
         return TLY_INVALID_ARGUMENT;
     }
     s->has_dest = 1;
     s->dest = at;
     s->room = len;
+    return TLY_OK;
+}
+
+tly_status tly_wire_begin_at(tly_wire *wire, uint32_t stream, uint64_t first) {
+    wire_stream *s = tly_wire_find_stream(wire, stream);
+    if (s == NULL || (s->state != STREAM_RECEIVE && s->state != STREAM_SEND) || s->done != 0 ||
+        s->has_dest || s->elsewhere || first > s->total) {
+        return TLY_INVALID_ARGUMENT;
+    }
+    s->done = s->told = s->began = first;
     return TLY_OK;
 }
 

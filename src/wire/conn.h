@@ -37,6 +37,7 @@ typedef struct wire_stream {
     uint8_t rdma;      /* RDMA_* */
     uint64_t total;    /* bytes of data */
     uint64_t done;     /* bytes received, or queued to be sent */
+    uint64_t began;    /* the byte that the first frame began with: see tly_wire_begin_at */
     uint64_t told;     /* received: as far as events have said */
     uint8_t *dest;     /* where the next byte goes */
     uint64_t room;     /* bytes left there */

@@ -297,7 +297,7 @@ tly_status tly_wire_send_end(tly_wire *wire, uint32_t stream, tly_error *error) 
     } else if (s->pending != 0) { /* the next member follows on the same stream */
         s->pending--;
         s->state = STREAM_ANSWER;
-        s->total = s->done = 0;
+        s->total = s->done = s->began = 0;
         s->elsewhere = 0;
         s->rdma = 0;
     } else {

@@ -238,7 +238,7 @@ static void end_answer(tly_wire *w, wire_stream *s) {
     if (s->pending != 0) { /* the next member comes on the same stream */
         event->left = s->pending--;
         s->state = STREAM_ANSWER;
-        s->total = s->done = s->told = 0;
+        s->total = s->done = s->told = s->began = 0;
         s->dest = NULL;
         s->has_dest = 0;
         s->elsewhere = 0;

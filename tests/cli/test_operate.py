@@ -112,7 +112,13 @@ class Operate(CommandTest):
             self.good("get", self.address, "one", "--raw", "-o", self.out)
             for s in held:
                 s.close()
-            self.until(lambda: get(self.metrics, "/health")[1] == "ok\n")
+
+            def is_well():
+                try:
+                    return get(self.metrics, "/health")[1] == "ok\n"
+                except ConnectionError:
+                    return False  # the others are not gone yet
+            self.until(is_well)
 
     def test_check(self):
         check = ("serve", self.store, "--listen", self.address, "--check")

@@ -284,7 +284,8 @@ class Get(Served):
 
         thread = threading.Thread(target=hang_up)
         thread.start()
-        done = self.fails(7, "", "get", f"unix:{self.folder}/rude", "w", "-o", self.out)
+        done = self.fails(7, "", "get", f"unix:{self.folder}/rude", "w", "-o", self.out,
+                          "--retries", "0")
         thread.join()
         self.assertIn("tilery: nothing was written", done.err)
         self.assertEqual(self.out.read_text(), "old")

@@ -246,7 +246,7 @@ static void lies_are_found(void **state) {
         [LIE_BEYOND_END] = "handover-range",    [LIE_OVERFLOW] = "handover-range",
         [LIE_OFF_PAGE] = "handover-range",      [LIE_SHORT_MESSAGE] = "handover-len",
         [LIE_OTHER_TOTAL] = "handover-total",   [LIE_TWICE] = "handover-order",
-        [LIE_OTHER_STREAM] = "handover-stream",
+        [LIE_OTHER_STREAM] = "private-stream",
     };
     fixture f;
     (void)state;

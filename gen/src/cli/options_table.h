@@ -83,11 +83,12 @@ enum {
     TLY_CLI_GET_STORED = 4,
     TLY_CLI_GET_SHARDS = 5,
     TLY_CLI_GET_FAMILY = 6,
-    TLY_CLI_GET_RAW = 7,
-    TLY_CLI_GET_SAVE_PROFILE = 8,
-    TLY_CLI_GET_LIST_LAYOUTS = 9,
-    TLY_CLI_GET_JSON = 10,
-    TLY_CLI_GET_HELP = 11,
+    TLY_CLI_GET_RETRIES = 7,
+    TLY_CLI_GET_RAW = 8,
+    TLY_CLI_GET_SAVE_PROFILE = 9,
+    TLY_CLI_GET_LIST_LAYOUTS = 10,
+    TLY_CLI_GET_JSON = 11,
+    TLY_CLI_GET_HELP = 12,
 };
 
 enum {
@@ -295,6 +296,7 @@ static const tly_cli_option get_options[] = {
     {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), get_stored_choices},
     {"shards", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"retries", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1000000), NULL},
     {"raw", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"save-profile", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"list-layouts", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -654,7 +656,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Serve on a Unix socket:\n"
     "    tilery serve model.hrry --listen unix:/tmp/tilery.sock\n"},
-    {"get", tly_cli_run_get, get_options, 12, 0, 2, "tilery get [OPTION]... ADDRESS KEY -o FILE",
+    {"get", tly_cli_run_get, get_options, 13, 0, 2, "tilery get [OPTION]... ADDRESS KEY -o FILE",
     "Usage: tilery get [OPTION]... ADDRESS KEY -o FILE\n"
     "\n"
     "Fetches the tensor KEY from the server at ADDRESS and writes it to FILE, a\n"
@@ -685,6 +687,10 @@ const tly_cli_command tly_cli_commands[] = {
     "      --family FILE         a plug-in with layouts of its own, a shared\n"
     "                            library; LAYOUT may then be one of them, NAME or\n"
     "                            NAME:ARGUMENTS; may be repeated\n"
+    "      --retries N           try again so often where no connection can be had\n"
+    "                            or it breaks off, each time after twice the delay;\n"
+    "                            a transfer goes on where it ended, and attempts\n"
+    "                            that bring something do not count (default: 2)\n"
     "      --raw                 write the bytes of the data alone, without a\n"
     "                            container\n"
     "      --save-profile PROFILE\n"
