@@ -29,6 +29,13 @@ typedef struct tly_tensor {
                       * format does not carry. NULL: one sequence, or all pages full */
 } tly_tensor;
 
+/* The format of the elements, for tly_convert: that of the element type, or one made of the
+ * extension type section (infinities as in IEEE 754; NaN without infinities is the all-ones code).
+ * Errors: UNSUPPORTED (no description; a width or fields that tly_convert does not take).
+ * Thread-safe. */
+TLY_API tly_status tly_tensor_format(const tly_descriptor *descriptor, tly_format *out_format,
+                                     tly_error *error);
+
 /* Checks the contents of the buffers (Hurray 1.0: layouts, "Storage Invariants", "Validity
  * Constraints"; quantization; element-types): sizes, coordinates in range, sorted and without
  * repetition, pointers that rise from 0 to the number of elements, page numbers, scales and zero

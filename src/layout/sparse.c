@@ -28,12 +28,14 @@ static int compare_entries(const void *user, uint64_t a, uint64_t b) {
     return 0;
 }
 
-static tly_status repeated(uint64_t entry, uint32_t rank, const char *rule, tly_error *error) {
+static tly_status bad_entry(uint64_t entry, uint32_t rank, const char *rule, const char *what,
+                            tly_error *error) {
     return tly_base_fail(error, TLY_MALFORMED, entry * rank * 8, rule,
-                         "buffer 1 (indices): entry %" PRIu64 " %s", entry,
-                         rule[6] == 'D' ? "has the coordinates of another one"
-                                        : "comes before the one in front of it, but the list is "
-                                          "declared sorted");
+                         "buffer 1 (indices): entry %" PRIu64 " %s", entry, what);
+}
+
+static tly_status repeated(uint64_t entry, uint32_t rank, tly_error *error) {
+    return bad_entry(entry, rank, "V-COO-DUP", "has the coordinates of another one", error);
 }
 
 static tly_status check_repetition(const tly_context *context, const tly_coo_map *map,
@@ -54,7 +56,7 @@ static tly_status check_repetition(const tly_context *context, const tly_coo_map
     tly_layout_sort(items, items + map->nnz, map->nnz, compare_entries, map);
     for (uint64_t i = 1; i < map->nnz; i++) {
         if (compare_entries(map, items[i - 1], items[i]) == 0) {
-            status = repeated(items[i], map->rank, "V-COO-DUP", error);
+            status = repeated(items[i], map->rank, error);
             break;
         }
     }
@@ -78,10 +80,13 @@ tly_status tly_layout_coo_check(const tly_context *context, const tly_coo_map *m
         if (i > 0) {
             int order = compare_entries(map, i - 1, i);
             if (order == 0) {
-                return repeated(i, map->rank, "V-COO-DUP", error);
+                return repeated(i, map->rank, error);
             }
             if (order > 0 && map->is_sorted) {
-                return repeated(i, map->rank, "V-COO-ORDER", error);
+                return bad_entry(i, map->rank, "V-COO-ORDER",
+                                 "comes before the one in front of it, but the list is declared "
+                                 "sorted",
+                                 error);
             }
             rises = rises && order < 0;
         }

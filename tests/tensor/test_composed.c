@@ -140,6 +140,54 @@ static void partitions_into_boxes(void **state) {
         free(wanted);
     }
 }
+/* Types that only their section describes are converted like any other. */
+static void extension_types(void **state) {
+    tly_extension_type x = {.bit_width = 8,
+                            .packing = 1,
+                            .is_float = 1,
+                            .sign_bits = 1,
+                            .exponent_bits = 5,
+                            .mantissa_bits = 2,
+                            .exponent_bias = 15,
+                            .has_nan = 1,
+                            .has_inf = 1};
+    tly_descriptor d = {.dtype = 0xF3, .extension_type = &x};
+    tly_format format;
+    tly_code a, b;
+    tly_error error;
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        tly_dtype same = known == 0 ? TLY_F8E5M2 : TLY_F8E4M3;
+        CHECK_OK(tly_tensor_format(&d, &format, &error), &error);
+        for (uint64_t code = 0; code < 256; code++) {
+            assert_int_equal(tly_convert_code(tly_format_find(TLY_F32), &format,
+                                              (tly_code){code, 0}, NULL, &a, NULL),
+                             TLY_OK);
+            assert_int_equal(tly_convert_code(tly_format_find(TLY_F32), tly_format_find(same),
+                                              (tly_code){code, 0}, NULL, &b, NULL),
+                             TLY_OK);
+            assert_int_equal(a.low, b.low);
+        }
+        x.exponent_bits = 4;
+        x.mantissa_bits = 3;
+        x.exponent_bias = 7;
+        x.has_inf = 0;
+    }
+    x = (tly_extension_type){.bit_width = 4, .packing = 2, .is_signed = 1};
+    CHECK_OK(tly_tensor_format(&d, &format, &error), &error);
+    assert_int_equal(
+        tly_convert_code(tly_format_find(TLY_I32), &format, (tly_code){0xF, 0}, NULL, &a, NULL),
+        TLY_OK);
+    assert_int_equal(a.low, 0xFFFFFFFF);
+    x.bit_width = 24;
+    CHECK_RULE(tly_tensor_format(&d, &format, &error), &error, TLY_UNSUPPORTED, "extension-format");
+    d.extension_type = NULL;
+    CHECK_RULE(tly_tensor_format(&d, &format, &error), &error, TLY_UNSUPPORTED, "extension-format");
+    d.dtype = TLY_F16;
+    CHECK_OK(tly_tensor_format(&d, &format, &error), &error);
+    assert_int_equal(format.exponent_bits, 5);
+}
+
 /* ---- refusals, and memory that runs out ---- */
 
 static void what_cannot_be_done(void **state) {
@@ -261,6 +309,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(corrections_over_a_quantized_base),
         cmocka_unit_test(partitions_into_boxes),
+        cmocka_unit_test(extension_types),
         cmocka_unit_test(what_cannot_be_done),
         cmocka_unit_test(memory_that_runs_out),
     };
