@@ -51,6 +51,9 @@ int tly_save_safetensors_carries(tly_dtype dtype, const char **out_reason) {
 }
 
 static void add_bytes(saver *s, const char *bytes, size_t len) {
+    if (len == 0) {
+        return;
+    }
     if (s->len + len > s->capacity) {
         size_t more = (s->len + len) * 2;
         char *grown = tly_base_grow(s->context, s->text, s->capacity, more, 1);
