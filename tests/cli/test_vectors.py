@@ -27,9 +27,11 @@ class Vectors(CommandTest):
     @unittest.skipUnless(os.environ.get("TILERY_ROUNDS"), "all recorded cases: in make proof")
     @unittest.skipUnless(ALL.is_dir(), f"no recorded cases in {ALL}")
     def test_all_of_them(self):
-        files = sorted(ALL.glob("*.jsonl.gz"))
-        done = self.good("check", "pto", *files)
-        self.assertEqual(done.out.splitlines()[-1], f"{self.count(files)} passed, 0 failed")
+        for path in sorted(ALL.glob("*.jsonl.gz")):
+            with self.subTest(path.name):
+                done = self.good("check", "pto", path)
+                self.assertEqual(done.out.splitlines()[-1],
+                                 f"{self.count([path])} passed, 0 failed")
 
     def spoil(self, group, change):
         """The first case that `change` can spoil must fail, and be named."""
