@@ -7,32 +7,46 @@
 
 #include "layout/index.h"
 
-/* Undoes, or does, the turns of the sub-cubes: for the bits from the top down, or upwards. */
-static void turn_bit(uint64_t *x, uint32_t i, uint64_t bit) {
-    uint64_t below = bit - 1;
-    if (x[i] & bit) {
-        x[0] ^= below;
-    } else {
-        uint64_t t = (x[0] ^ x[i]) & below;
-        x[0] ^= t;
-        x[i] ^= t;
+/* One turn of a sub-cube, of bit number `b` of an axis other than the first: where the bit is set
+ * the lower bits of the first axis are flipped, elsewhere those of the two axes change places. The
+ * bits are as good as random, so there is no branch. Returns the first axis. */
+static inline uint64_t turn(uint64_t first, uint64_t *axis, uint32_t b) {
+    uint64_t below = (UINT64_C(1) << b) - 1, flip = 0 - (*axis >> b & 1);
+    uint64_t change = (first ^ *axis) & below & ~flip;
+    *axis ^= change;
+    return first ^ ((below & flip) | change);
+}
+
+/* The same for the first axis itself. */
+static inline uint64_t turn_first(uint64_t first, uint32_t b) {
+    return first ^ (((UINT64_C(1) << b) - 1) & (0 - (first >> b & 1)));
+}
+
+/* Bit b of the result is the parity of the bits above b: each one that is set flips all below. */
+static inline uint64_t parities_above(uint64_t last) {
+    uint64_t t = last >> 1;
+    for (uint32_t shift = 1; shift < 64; shift *= 2) {
+        t ^= t >> shift;
     }
+    return t;
 }
 
 uint64_t tly_layout_hilbert_offset(uint32_t rank, uint32_t order, const uint64_t *index) {
-    uint64_t x[TLY_NEST_MAX_RANK], top = UINT64_C(1) << (order - 1), t = 0, offset = 0;
-    memcpy(x, index, rank * sizeof *x);
-    for (uint64_t bit = top; bit > 1; bit >>= 1) {
-        for (uint32_t i = 0; i < rank; i++) {
-            turn_bit(x, i, bit);
+    uint64_t x[TLY_NEST_MAX_RANK], first = index[0], t, offset = 0;
+    for (uint32_t i = 1; i < rank; i++) {
+        x[i] = index[i];
+    }
+    for (uint32_t b = order; --b > 0;) {
+        first = turn_first(first, b);
+        for (uint32_t i = 1; i < rank; i++) {
+            first = turn(first, &x[i], b);
         }
     }
+    x[0] = first;
     for (uint32_t i = 1; i < rank; i++) { /* Gray code */
         x[i] ^= x[i - 1];
     }
-    for (uint64_t bit = top; bit > 1; bit >>= 1) {
-        t ^= x[rank - 1] & bit ? bit - 1 : 0;
-    }
+    t = parities_above(x[rank - 1]);
     for (uint32_t b = order; b-- > 0;) {
         for (uint32_t d = 0; d < rank; d++) {
             offset = offset << 1 | ((x[d] ^ t) >> b & 1);
@@ -42,7 +56,7 @@ uint64_t tly_layout_hilbert_offset(uint32_t rank, uint32_t order, const uint64_t
 }
 
 void tly_layout_hilbert_index(uint32_t rank, uint32_t order, uint64_t offset, uint64_t *out_index) {
-    uint64_t *x = out_index, t;
+    uint64_t *x = out_index, first, t;
     memset(x, 0, rank * sizeof *x);
     for (uint32_t b = 0; b < order; b++) {
         for (uint32_t d = rank; d-- > 0;) {
@@ -54,12 +68,14 @@ void tly_layout_hilbert_index(uint32_t rank, uint32_t order, uint64_t offset, ui
     for (uint32_t i = rank - 1; i > 0; i--) {
         x[i] ^= x[i - 1];
     }
-    x[0] ^= t;
-    for (uint64_t bit = 2; bit != UINT64_C(1) << order; bit <<= 1) {
-        for (uint32_t i = rank; i-- > 0;) {
-            turn_bit(x, i, bit);
+    first = x[0] ^ t;
+    for (uint32_t b = 1; b < order; b++) {
+        for (uint32_t i = rank; --i > 0;) {
+            first = turn(first, &x[i], b);
         }
+        first = turn_first(first, b);
     }
+    x[0] = first;
 }
 
 static int curve_ok(uint32_t rank, uint32_t order) {
