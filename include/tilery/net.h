@@ -143,6 +143,36 @@ typedef struct tly_put_request {
 TLY_API tly_status tly_client_put(tly_client *client, const tly_put_request *request,
                                   tly_error *error);
 
+/* ---- without waiting: for an event loop of the caller's ---- */
+
+/* Called once for each fetch that was begun, from tly_client_step or tly_client_free. `fetched`
+ * belongs to the callee; it is NULL unless `status` is TLY_OK, and `error` says why. The callee may
+ * begin other fetches, and must not free the client. */
+typedef void (*tly_fetch_done_fn)(void *user, tly_status status, tly_fetched *fetched,
+                                  const tly_error *error);
+
+/* Begins to fetch a tensor and returns at once; several may be under way on one connection. What
+ * `request` points to must live until `done` is called. Until then nothing but tly_client_begin,
+ * tly_client_step and tly_client_free may be called with the client. Errors: those of
+ * tly_client_fetch that need no answer; `done` is not called then. */
+TLY_API tly_status tly_client_begin(tly_client *client, const tly_fetch_request *request,
+                                    tly_fetch_done_fn done, void *user, tly_error *error);
+
+/* The descriptor to watch: for input always, and for output while tly_client_wants_output. */
+TLY_API int tly_client_descriptor(const tly_client *client);
+TLY_API int tly_client_wants_output(const tly_client *client);
+
+/* Number of fetches under way. */
+TLY_API uint32_t tly_client_num_begun(const tly_client *client);
+
+/* Does what can be done without waiting: sends, receives, and calls back for each fetch that is
+ * over. To be called when the descriptor is ready; how long a silence may last is the caller's
+ * affair. Errors: IO, CLOSED, PROTOCOL and the like: the connection is broken, and every fetch that
+ * was under way has been told. */
+TLY_API tly_status tly_client_step(tly_client *client, tly_error *error);
+
+/* ---- in several attempts ---- */
+
 typedef struct tly_retry_options {
     size_t size;             /* sizeof(tly_retry_options) */
     uint32_t max_attempts;   /* in all; 0: 6 */
@@ -156,8 +186,8 @@ typedef struct tly_retry_options {
     void *user;
 } tly_retry_options;
 
-/* Connects and fetches one tensor, and again where the connection could not be made, broke off, fell
- * silent, or the server was busy: after a delay that doubles each time, half of it at random.
+/* Connects and fetches one tensor, and again where the connection could not be made, broke off,
+ * fell silent, or the server was busy: after a delay that doubles each time, half of it at random.
  * Attempts go on where the last one ended, if the server knows ranges (docs/spec/range.md) and has
  * the same bytes still. If it has not, they begin anew, and request->destination is called again.
  * Attempts that bring something do not count against max_attempts. `options` and `retry` may be

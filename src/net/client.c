@@ -50,8 +50,8 @@ tly_status tly_client_refusal(tly_client *client, const tly_wire_event *event, t
                          tly_base_printable(text, sizeof text, event->text, event->text_len));
 }
 
-static tly_status fail_io(tly_client *client, tly_net_result result, const char *verb,
-                          tly_error *error) {
+tly_status tly_client_fail_io(tly_client *client, tly_net_result result, const char *verb,
+                              tly_error *error) {
     int failed = errno;
     char reason[192];
     tly_status status;
@@ -90,11 +90,14 @@ static tly_status fail_io(tly_client *client, tly_net_result result, const char 
 }
 
 tly_status tly_client_flush(tly_client *client, tly_error *error) {
+    if (client->steps) {
+        return TLY_OK;
+    }
     while (tly_wire_queued(client->wire) != 0 || tly_net_has_staged(&client->channel)) {
         uint64_t len;
         tly_net_result result = tly_net_send(&client->channel, client->wire, &len);
         if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
-            return fail_io(client, result, "send to", error);
+            return tly_client_fail_io(client, result, "send to", error);
         }
     }
     return TLY_OK;
@@ -118,7 +121,7 @@ tly_status tly_client_event(tly_client *client, tly_wire_event *out_event, tly_e
         }
         result = tly_net_receive(&client->channel, client->wire, &len);
         if (result != TLY_NET_OK && !(result == TLY_NET_AGAIN && errno == EINTR)) {
-            return fail_io(client, result, "receive from", error);
+            return tly_client_fail_io(client, result, "receive from", error);
         }
     }
 }
@@ -293,6 +296,7 @@ void tly_client_free(tly_client *client) {
     if (client == NULL) {
         return;
     }
+    tly_client_give_up(client);
     if (client->channel.fd >= 0) {
         if (client->broken) {
             close(client->channel.fd);
@@ -314,7 +318,7 @@ tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *e
     struct timespec from, to;
     tly_wire_event event;
     if (client->broken) {
-        return fail_io(client, TLY_NET_IDLE, "", error);
+        return tly_client_fail_io(client, TLY_NET_IDLE, "", error);
     }
     clock_gettime(CLOCK_MONOTONIC, &from);
     if (tly_wire_ping(client->wire) != TLY_OK) {

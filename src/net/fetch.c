@@ -60,9 +60,8 @@ static size_t metadata_len(const tly_fetch_request *request) {
     return len;
 }
 
-/* `range` may be NULL. */
-static tly_status send_request(tly_client *client, const tly_fetch_request *request,
-                               const tly_range *range, uint32_t *out_stream, tly_error *error) {
+tly_status tly_client_send_request(tly_client *client, const tly_fetch_request *request,
+                                   const tly_range *range, uint32_t *out_stream, tly_error *error) {
     size_t each = sizeof(tly_wire_layout) + TLY_PANEL_MAX_LEN + 3 + TLY_PANEL_MAX_LEN;
     uint32_t num = request->num_layouts + (range != NULL);
     size_t more = metadata_len(request);
@@ -405,7 +404,7 @@ static tly_status on_descriptor(tly_client *client, const tly_fetch_request *req
     return TLY_OK;
 }
 
-static tly_fetched *new_fetched(const tly_context *context) {
+tly_fetched *tly_fetched_new(const tly_context *context) {
     tly_fetched *f = tly_base_calloc(context, sizeof *f, _Alignof(tly_fetched));
     if (f != NULL) {
         f->context = context;
@@ -430,7 +429,7 @@ static tly_status on_member(tly_client *client, const tly_wire_event *event, tly
         f->members = grown;
         f->members_capacity = want;
     }
-    member = new_fetched(f->context);
+    member = tly_fetched_new(f->context);
     if (member == NULL) {
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a member", error);
     }
@@ -467,10 +466,10 @@ static tly_status on_private(tly_client *client, const tly_wire_event *event, ui
 }
 
 /* What one event does. `out_whole` is set when the tensor is there. */
-static tly_status on_event(tly_client *client, const tly_fetch_request *request,
-                           const tly_wire_event *event, uint32_t stream, tly_fetched *f,
-                           tly_fetched *before, tly_gather *gather, int *out_whole,
-                           tly_error *error) {
+tly_status tly_client_on_event(tly_client *client, const tly_fetch_request *request,
+                               const tly_wire_event *event, uint32_t stream, tly_fetched *f,
+                               tly_fetched *before, tly_gather *gather, int *out_whole,
+                               tly_error *error) {
     switch (event->kind) {
     case TLY_WIRE_EVENT_ERROR:
     case TLY_WIRE_EVENT_REJECTED:
@@ -516,15 +515,16 @@ static tly_status run(tly_client *client, const tly_fetch_request *request, uint
         if (status == TLY_OK &&
             (event.origin == stream || event.kind == TLY_WIRE_EVENT_ERROR ||
              event.kind == TLY_WIRE_EVENT_REJECTED || event.kind == TLY_WIRE_EVENT_PRIVATE)) {
-            status = on_event(client, request, &event, stream, f, before, &gather, &whole, error);
+            status = tly_client_on_event(client, request, &event, stream, f, before, &gather,
+                                         &whole, error);
         }
     }
     tly_gather_cleanup(&gather);
     return status;
 }
 
-static tly_status check_request(const tly_client *client, const tly_fetch_request *request,
-                                tly_error *error) {
+tly_status tly_client_check_request(const tly_client *client, const tly_fetch_request *request,
+                                    tly_error *error) {
     if (request->size != sizeof *request || request->key == NULL ||
         (request->num_layouts != 0 && request->layouts == NULL) ||
         strlen(request->key) > UINT32_MAX || request->num_layouts >= UINT16_MAX) {
@@ -552,12 +552,12 @@ tly_status tly_client_fetch_on(tly_client *client, const tly_fetch_request *requ
     tly_fetched *f = NULL;
     tly_error own;
     uint32_t stream = 0;
-    tly_status status = check_request(client, request, error);
+    tly_status status = tly_client_check_request(client, request, error);
     *out_fetched = NULL;
     if (status != TLY_OK) {
         return status;
     }
-    f = new_fetched(client->context);
+    f = tly_fetched_new(client->context);
     if (f == NULL) {
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
     }
@@ -566,7 +566,7 @@ tly_status tly_client_fetch_on(tly_client *client, const tly_fetch_request *requ
         range.first = before->received;
     }
     error = error != NULL ? error : &own;
-    status = send_request(client, request, parallel ? NULL : &range, &stream, error);
+    status = tly_client_send_request(client, request, parallel ? NULL : &range, &stream, error);
     if (status == TLY_OK) {
         status = run(client, request, stream, f, before, error);
     }
@@ -583,17 +583,17 @@ tly_status tly_client_fetch(tly_client *client, const tly_fetch_request *request
     tly_fetched *f = NULL;
     tly_error own;
     uint32_t stream = 0;
-    tly_status status = check_request(client, request, error);
+    tly_status status = tly_client_check_request(client, request, error);
     *out_fetched = NULL;
     if (status != TLY_OK) {
         return status;
     }
-    f = new_fetched(client->context);
+    f = tly_fetched_new(client->context);
     if (f == NULL) {
         return refuse(TLY_OUT_OF_MEMORY, "", "no memory for a tensor", error);
     }
     error = error != NULL ? error : &own;
-    status = send_request(client, request, NULL, &stream, error);
+    status = tly_client_send_request(client, request, NULL, &stream, error);
     if (status == TLY_OK) {
         status = run(client, request, stream, f, NULL, error);
     }

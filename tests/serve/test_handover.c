@@ -241,11 +241,11 @@ static uint32_t num_open_files(void) {
 
 static void lies_are_found(void **state) {
     static const char *const rules[NUM_LIES] = {
-        [LIE_NO_FILE] = "handover-fd",          [LIE_NOT_SEALED] = "handover-seals",
-        [LIE_CAN_SHRINK] = "handover-seals",    [LIE_SOCKET] = "handover-seals",
-        [LIE_BEYOND_END] = "handover-range",    [LIE_OVERFLOW] = "handover-range",
-        [LIE_OFF_PAGE] = "handover-range",      [LIE_SHORT_MESSAGE] = "handover-len",
-        [LIE_OTHER_TOTAL] = "handover-total",   [LIE_TWICE] = "handover-order",
+        [LIE_NO_FILE] = "handover-fd",         [LIE_NOT_SEALED] = "handover-seals",
+        [LIE_CAN_SHRINK] = "handover-seals",   [LIE_SOCKET] = "handover-seals",
+        [LIE_BEYOND_END] = "handover-range",   [LIE_OVERFLOW] = "handover-range",
+        [LIE_OFF_PAGE] = "handover-range",     [LIE_SHORT_MESSAGE] = "handover-len",
+        [LIE_OTHER_TOTAL] = "handover-total",  [LIE_TWICE] = "handover-order",
         [LIE_OTHER_STREAM] = "private-stream",
     };
     fixture f;
