@@ -11,9 +11,10 @@
 typedef struct tly_pto_decoded {
     uint64_t word;
     uint8_t bits;
-    bool known;      /* a form of the machine's release has its pattern; otherwise nothing below */
-    bool legal;      /* the form admits its fields */
-    bool is_command; /* bundle command, not scalar */
+    bool known;       /* a form of the machine's release has its pattern; otherwise nothing below */
+    bool legal;       /* the form admits its fields */
+    bool is_command;  /* bundle command, not scalar */
+    bool starts_tile; /* begins the block of a tile operation */
     tly_isa_insn insn;
     tly_pto_operands operands; /* of a scalar instruction */
 } tly_pto_decoded;

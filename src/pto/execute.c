@@ -2,6 +2,7 @@
 /* One word at TPC: decoded, then executed as a command or as a scalar instruction
  * (asl/arch/dispatch/top-level). Nothing is remembered; the fast path has to give the same. */
 #include "isa/decode.h"
+#include "pto/block/command.h"
 #include "pto/exec.h"
 #include "pto/fault.h"
 
@@ -22,6 +23,11 @@ static bool refuse_command(tly_pto_machine *m, const tly_isa_insn *insn) {
                           insn->len * 8u, insn->form, 0);
 }
 
+static bool starts_tile(const tly_isa_insn *insn) {
+    const tly_pto_command *command = tly_pto_command_of(insn->form);
+    return command->execute == tly_pto_start_block && command->start.klass != TLY_PTO_CLASS_CONTROL;
+}
+
 void tly_pto_decode(const tly_pto_machine *m, uint64_t word, uint32_t bits,
                     tly_pto_decoded *out_decoded) {
     tly_pto_decoded *d = out_decoded;
@@ -30,6 +36,7 @@ void tly_pto_decode(const tly_pto_machine *m, uint64_t word, uint32_t bits,
     d->legal = tly_isa_decode(word, bits / 8, m->release, &d->insn, NULL) == TLY_OK;
     d->known = d->legal || tly_isa_decode_pattern(word, bits / 8, m->release, &d->insn);
     d->is_command = d->known && tly_isa_form_at(d->insn.form)->surface == TLY_ISA_COMMAND;
+    d->starts_tile = d->is_command && starts_tile(&d->insn);
     if (d->known && !d->is_command) {
         tly_pto_operands_of(&d->insn, &d->operands);
     }

@@ -496,6 +496,7 @@ void tly_pto_place_write(tly_pto_machine *m, const tly_pto_place *place, uint64_
     tly_pto_context *context =
         place->saved_ring >= 0 ? &m->core.saved[place->saved_ring].context : &m->core.context;
     context->header.untouched = false;
+    context->header.in_order = false;
     tly_pto_capacity_changed(m);
     for (uint32_t pe = 0; pe < TLY_PTO_NUM_PES; pe++) {
         m->core.gprs[pe][0] = 0; /* R0 reads zero whatever was asked */

@@ -245,6 +245,9 @@ typedef struct tly_pto_header {
     /* Not architectural: nothing but the operation was written since the header was cleared, which
      * makes clearing short. False is always right; who writes a header from outside sets it so. */
     bool untouched;
+    /* Not architectural either: only commands wrote since then, which fill one scalar binding and
+     * the others from the first on. */
+    bool in_order;
     bool commit_target_set;
     bool condition_set;
     bool system_terminal_pending;

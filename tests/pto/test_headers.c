@@ -83,6 +83,7 @@ static void a_short_clear_leaves_what_a_long_one_does(void **state) {
         const uint64_t word = random_command(&rng, &bits);
         num_short += quick->core.context.header.untouched;
         thorough->core.context.header.untouched = false;
+        thorough->core.context.header.in_order = false;
         const bool executed = tly_pto_execute(quick, word, bits);
         assert_int_equal(tly_pto_execute(thorough, word, bits), executed);
         num_executed += executed;

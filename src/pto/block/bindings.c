@@ -54,6 +54,9 @@ static bool take_part_in_nothing(tly_pto_machine *m, const tly_isa_insn *insn) {
 static bool same_elements(tly_pto_machine *m, uint8_t mask, bool with_shared) {
     const tly_pto_header *header = &m->core.context.header;
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
+        if (header->in_order && !header->tile_bindings[i].valid) {
+            break;
+        }
         if (header->tile_bindings[i].valid && header->tile_bindings[i].pe_mask != mask) {
             return tly_pto_refuse(m, TLY_PTO_FAULT_TILE_LEGALITY, TLY_PTO_RULE_BINDING_MASK, mask,
                                   header->tile_bindings[i].pe_mask, 0, 0);
@@ -126,6 +129,9 @@ static tly_pto_tile_binding *next_binding(tly_pto_header *header, bool *out_clos
         *out_closed = *out_closed || (binding->valid && binding->last);
         if (!binding->valid && free_binding == NULL) {
             free_binding = binding;
+            if (header->in_order) {
+                break;
+            }
         }
     }
     return free_binding;

@@ -13,12 +13,16 @@
 enum { PAD_NULL = 3, DIMENSION_MASK = 0xFFFF };
 
 static void clear_bindings(tly_pto_header *header) {
-    for (uint32_t i = 0; i < TLY_PTO_NUM_SCALAR_BINDINGS; i++) {
+    const uint32_t num_scalar = header->in_order ? 1 : TLY_PTO_NUM_SCALAR_BINDINGS;
+    for (uint32_t i = 0; i < num_scalar; i++) {
         header->scalar_bindings[i].valid = false;
         header->scalar_bindings[i].source_count = 0;
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
         tly_pto_tile_binding *binding = &header->tile_bindings[i];
+        if (header->in_order && !binding->valid) {
+            break;
+        }
         binding->valid = false;
         binding->destination_valid = false;
         binding->destination_allocated_by_bundle = false;
@@ -50,6 +54,7 @@ void tly_pto_clear_header(tly_pto_header *header) {
         clear_bindings(header);
         clear_attributes(header);
         header->untouched = true;
+        header->in_order = true;
     }
     memset(&header->operation, 0, sizeof(header->operation));
     header->data.data_type = TLY_PTO_DTYPE_NONE;

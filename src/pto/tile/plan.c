@@ -80,7 +80,7 @@ void tly_pto_plan_begin(const tly_pto_machine *m, uint32_t operation, tly_pto_pl
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
         if (header->tile_bindings[i].valid) {
             add_binding(plan, &header->tile_bindings[i], i);
-        } else if (!any_valid(header, i)) {
+        } else if (header->in_order || !any_valid(header, i)) {
             break;
         }
     }
