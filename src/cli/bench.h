@@ -96,6 +96,11 @@ typedef struct tly_bench_times {
 tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint32_t num_sides,
                              tly_bench_times *out_times, tly_error *error);
 
+/* The same by processor time, whatever the group says: for cases that neither wait nor sleep, in a
+ * group with others that do. */
+tly_status tly_bench_compare_work(tly_bench *bench, const tly_bench_side *sides, uint32_t num_sides,
+                                  tly_bench_times *out_times, tly_error *error);
+
 /* Median, quartiles and best of samples; sorts them. num > 0. */
 void tly_bench_summarise(double *samples, uint32_t num, tly_bench_times *out_times);
 

@@ -115,6 +115,15 @@ tly_status tly_bench_compare(tly_bench *bench, const tly_bench_side *sides, uint
     return status;
 }
 
+tly_status tly_bench_compare_work(tly_bench *bench, const tly_bench_side *sides, uint32_t num_sides,
+                                  tly_bench_times *out_times, tly_error *error) {
+    const uint32_t of_group = bench->processor_time;
+    bench->processor_time = 1;
+    tly_status status = tly_bench_compare(bench, sides, num_sides, out_times, error);
+    bench->processor_time = of_group;
+    return status;
+}
+
 double tly_bench_ticks_per_second(void) {
 #if defined(__x86_64__)
     double start = tly_bench_now(), stop;

@@ -190,7 +190,7 @@ tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *se
                                            r.m->memory.bytes + RIGHT_AT, &missing) != TLY_OK) {
         tly_bench_skip(bench, self, "%s", missing.message);
     } else if (status == TLY_OK) {
-        status = tly_bench_compare(bench, sides, 2, times, error);
+        status = tly_bench_compare_work(bench, sides, 2, times, error);
         if (status == TLY_OK) {
             r.results = 0; /* once more, and the result stays */
             status = tly_bench_rig_run(&r, error);

@@ -92,7 +92,7 @@ static tly_status compare_moves(tly_bench *bench, const tly_bench_case *self, mo
                                 const char *note, tly_error *error) {
     tly_bench_side sides[] = {{"machine", run_machine, v}, {"memcpy", run_memcpy, v}};
     tly_bench_times times[2];
-    tly_status status = tly_bench_compare(bench, sides, 2, times, error);
+    tly_status status = tly_bench_compare_work(bench, sides, 2, times, error);
     if (status == TLY_OK) {
         tly_bench_report_rate(bench, self, self->name,
                               (double)NUM_TILES * TLY_BENCH_PTO_TILE_LEN / 1e9, &times[0],

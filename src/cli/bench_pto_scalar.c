@@ -109,7 +109,7 @@ static tly_status measure(tly_bench *bench, const tly_bench_case *self, const ch
     }
     plain.m = fast.m;
     if (status == TLY_OK) {
-        status = tly_bench_compare(bench, sides, 2, times, error);
+        status = tly_bench_compare_work(bench, sides, 2, times, error);
     }
     if (status == TLY_OK) {
         tly_bench_report(bench, self, self->name, times[0].median * ticks / STEPS,

@@ -141,7 +141,7 @@ tly_status tly_bench_run_tile_bundle(tly_bench *bench, const tly_bench_case *sel
         status = assemble(&r, moves, COUNT(moves), error);
     }
     if (status == TLY_OK) {
-        status = tly_bench_compare(bench, sides, 2, times, error);
+        status = tly_bench_compare_work(bench, sides, 2, times, error);
     }
     if (status == TLY_OK) {
         tly_bench_report(bench, self, self->name, times[0].median * scale, times[1].median * scale,
@@ -187,7 +187,7 @@ static tly_status measure_sums(tly_bench *bench, const tly_bench_case *self, rig
         status = assemble(r, sums, COUNT(sums), error);
     }
     if (status == TLY_OK) {
-        status = tly_bench_compare(bench, sides, 2, times, error);
+        status = tly_bench_compare_work(bench, sides, 2, times, error);
     }
     if (status == TLY_OK) {
         tly_bench_report_rate(bench, self, self->name, NUM_SUMS * 3.0 * TILE_LEN / 1e9, &times[0],
