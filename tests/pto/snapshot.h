@@ -64,6 +64,7 @@ static inline bool snapshot_same_bytes(const tly_pto_machine *then, const tly_pt
     a = then->core;
     a.context.tpc = now->core.context.tpc;
     a.context.header.untouched = now->core.context.header.untouched;
+    a.context.header.in_order = now->core.context.header.in_order;
     a.last_fault = now->core.last_fault;
     a.fault_address = now->core.fault_address;
     a.current_acr = now->core.current_acr;
