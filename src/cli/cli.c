@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -242,10 +241,9 @@ static int run_command(const tly_cli_command *command, int argc, char **argv) {
 /* Output that is not for eyes goes out in large pieces: when one cannot be written it is, as a
  * rule, the last one, and the reason is still known at the end. */
 static void widen_output(void) {
-    enum { LEN = 1 << 16 };
-    char *buffer = !isatty(STDOUT_FILENO) ? malloc(LEN) : NULL;
-    if (buffer != NULL) {
-        setvbuf(stdout, buffer, _IOFBF, LEN); /* stdout has it until the process ends */
+    static char buffer[1 << 16]; /* stdout's until the process ends */
+    if (!isatty(STDOUT_FILENO)) {
+        setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     }
 }
 
