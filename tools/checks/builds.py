@@ -62,7 +62,8 @@ def sanitized(house, which, suites=()):
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:"
                             "allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
-            "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+            "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:suppressions="
+                            f"{house.root / 'tests/tsan.supp'}",
             # use_tls=0: the leak detector of clang 14 ends with a segmentation fault where libraries
             # with thread-local storage were opened at run time, as the kernel modules are.
             "LSAN_OPTIONS": f"suppressions={suppressions}:print_suppressions=0:use_tls=0",
