@@ -217,6 +217,35 @@ static size_t expect_mxgemm(uint8_t *out_result) {
     return 4 * (size_t)M * N;
 }
 
+static size_t expect_shared(uint8_t *out_result) {
+    enum { M = 16, N = 32, ROWS = M + 1 }; /* A, and the vector below it */
+    static int8_t b[N][N];
+    static int8_t a[ROWS][N];
+    static int32_t products[ROWS][N];
+    uint64_t state = 1;
+    size_t len = 0;
+    for (size_t i = 0; i < N * N; i++) {
+        b[i / N][i % N] = (int8_t)(uint8_t)(next_random(&state) >> 56);
+    }
+    for (size_t i = 0; i < ROWS * N; i++) {
+        a[i / N][i % N] = (int8_t)(uint8_t)(next_random(&state) >> 56);
+    }
+    for (size_t i = 0; i < ROWS * N; i++, len += 4) {
+        products[i / N][i % N] = 0;
+        for (size_t k = 0; k < N; k++) {
+            products[i / N][i % N] += a[i / N][k] * b[k][i % N];
+        }
+        put(out_result + len, (uint32_t)products[i / N][i % N], 4);
+    }
+    for (size_t i = 0; i < N * N; i++) {
+        out_result[len++] = (uint8_t)b[i / N][i % N];
+    }
+    for (size_t i = 0; i < N; i++, len += 4) {
+        put(out_result + len, products[0][i] > 0 ? (uint32_t)products[0][i] : 0, 4);
+    }
+    return len;
+}
+
 static size_t expect_histogram(uint8_t *out_result) {
     uint32_t counts[16] = {0};
     uint64_t state = 1;
@@ -273,9 +302,11 @@ static size_t read_golden(const char *name, uint8_t *out_bytes, size_t capacity)
 }
 
 static const example examples[] = {
-    {"memcpy", expect_memcpy},       {"crc", expect_crc},           {"sort", expect_sort},
-    {"queue", expect_queue},         {"trap", expect_trap},         {"vadd", expect_vadd},
-    {"softmax", expect_softmax},     {"gemm", expect_gemm},         {"mxgemm", expect_mxgemm},
+    {"memcpy", expect_memcpy},       {"crc", expect_crc},
+    {"sort", expect_sort},           {"queue", expect_queue},
+    {"trap", expect_trap},           {"vadd", expect_vadd},
+    {"softmax", expect_softmax},     {"gemm", expect_gemm},
+    {"shared", expect_shared},       {"mxgemm", expect_mxgemm},
     {"histogram", expect_histogram}, {"tilesort", expect_tilesort},
 };
 
