@@ -554,14 +554,16 @@ FLAT void transpose_beside(const pack_job *job, size_t width) {
     const size_t pairs = job->nr / 2;
     const uint8_t *src = job->src;
     uint8_t *dst = job->dst;
-    pack_job last = *job;
     for (size_t i = 0; i < pairs; i++, src += 16, dst += 2 * r_dst) {
         transpose_short(dst, src, q_src, r_dst, width, 8 / width);
     }
-    last.dst = dst;
-    last.src = src;
-    last.nr -= pairs * 2;
-    transpose_any(&last, width);
+    if (job->nr % 2 != 0) {
+        pack_job last = *job;
+        last.dst = dst;
+        last.src = src;
+        last.nr = 1;
+        transpose_any(&last, width);
+    }
 }
 
 FLAT void transpose(const pack_job *job, size_t width) {
