@@ -93,8 +93,10 @@ static void choose_path(const pack_form *form, uint32_t size, pack_choice *out) 
                 out->path = PACK_PATH_ZIP;
                 return;
             }
-            if (useful_turns(form, &loops[first]) >= side &&
-                useful_turns(form, &loops[p]) * 2 >= side) {
+            uint64_t rows = useful_turns(form, &loops[first]);
+            uint64_t columns = useful_turns(form, &loops[p]);
+            if ((rows >= side && columns * 2 >= side) ||
+                (rows * 2 >= side && columns >= side && side >= 4)) {
                 out->path = PACK_PATH_TRANSPOSE;
                 return;
             }

@@ -398,6 +398,32 @@ FLAT void transpose_half(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_
     }
 }
 
+/* One lane with half as many rows: the last round is left out, and each vector ends as two columns
+ * of 8 bytes. */
+FLAT void transpose_narrow(uint8_t *dst, const uint8_t *src, int64_t p_dst, int64_t q_src,
+                           size_t width) {
+    const int n = (int)(16 / width), m = n / 2;
+    half v[8], t[8];
+    for (int i = 0; i < m; i++) {
+        v[i] = h_load(src + i * q_src);
+    }
+    for (int round = 1; round < m; round *= 2) {
+        for (int i = 0; i < m / 2; i++) {
+            t[2 * i] = h_lo(v[i], v[i + m / 2], width);
+            t[2 * i + 1] = h_hi(v[i], v[i + m / 2], width);
+        }
+        for (int i = 0; i < m; i++) {
+            v[i] = t[i];
+        }
+    }
+    for (int i = 0; i < m; i++) {
+        uint8_t pair[16];
+        h_store(pair, v[i]);
+        memcpy(dst + 2 * i * p_dst, pair, 8);
+        memcpy(dst + (2 * i + 1) * p_dst, pair + 8, 8);
+    }
+}
+
 FLAT void transpose_scalar(uint8_t *dst, const uint8_t *src, size_t np, size_t nq,
                            const pack_job *job, size_t width) {
     for (size_t p = 0; p < np; p++) {
@@ -475,6 +501,7 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
             size_t rows_here = stream && left >= line ? line
                                : left >= group        ? group
                                : left >= side         ? side
+                               : left >= side / 2     ? side / 2
                                                       : left;
             if (rows_here == line && stream) {
                 for (; p + side <= job->np; p += side) {
@@ -500,6 +527,11 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
                     transpose_half(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
                                    job->q_src, width, 0);
                     p += side / 2;
+                }
+            } else if (rows_here == side / 2 && side >= 4) {
+                for (; p + side <= job->np; p += side) {
+                    transpose_narrow(to + (int64_t)p * job->p_dst, from + p * width, job->p_dst,
+                                     job->q_src, width);
                 }
             }
             transpose_scalar(to + (int64_t)p * job->p_dst, from + p * width, job->np - p, rows_here,
