@@ -19,7 +19,8 @@ TLY_BEGIN_DECLS
 /* Values of a quantized tensor in any layout, as row-major elements of `dtype` without gaps: in f32
  * by the formulas of the format, then converted to nearest even if `dtype` is another
  * floating-point type. `out` has room for all elements, any alignment. Layouts other than row-major
- * are brought into that order in memory of `options->memory_limit` first. Errors: INVALID_ARGUMENT
+ * are brought into that order first; dense and paged ones go element by element where
+ * `options->memory_limit` does not allow that, sparse ones give LIMIT. Errors: INVALID_ARGUMENT
  * (not quantized), MALFORMED (contents), UNSUPPORTED (a type that is no float), LIMIT,
  * OUT_OF_MEMORY. Thread-safe. */
 TLY_API tly_status tly_dequantize(const tly_context *context, const tly_tensor *src,

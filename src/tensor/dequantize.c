@@ -138,7 +138,8 @@ static void fill_values(job *j) {
     }
 }
 
-/* Paged tensors may have a scale for each slot: one element after the other. */
+/* One element after the other: paged tensors with a scale for each slot, and dense ones where there
+ * is no memory to bring them into rows. */
 typedef struct slots {
     const job *j;
     const tly_view *view;
@@ -163,44 +164,56 @@ static tly_status run_rows(job *j, const tly_view *view, const uint64_t *shape) 
     return tly_quant_walk(&j->quant, view->rank, shape, run_values, j);
 }
 
-static tly_status run(job *j, tly_view *view, tly_tensor_budget *budget, tly_error *error) {
+/* Brings the codes into rows, in memory of the budget. */
+static tly_status run_copied(job *j, tly_view *view, tly_tensor_budget *budget, tly_error *error) {
     tly_descriptor rows = {.layout = TLY_LAYOUT_ROW_MAJOR};
     tly_transcode_options options = {sizeof options, budget->left, NULL};
     tly_transcode *plan;
     void *buffers[TLY_MAX_BUFFERS] = {NULL};
     const tly_descriptor *d;
+    uint8_t *block, *at;
     uint64_t len = 0;
-    tly_status status = TLY_OK;
+    tly_status status = tly_transcode_new(j->context, &view->tensor, &rows, &options, &plan, error);
+    if (status != TLY_OK) {
+        return status;
+    }
+    d = tly_transcode_descriptor(plan);
+    (void)tly_descriptor_data_len(d, &len); /* it was encoded, so it has one */
+    at = block = len > 0 ? tly_tensor_take(budget, len, &status, error) : NULL;
+    for (uint32_t i = 0; i < d->num_buffers && at != NULL; i++) {
+        buffers[i] = at;
+        at += d->buffers[i].byte_size;
+    }
+    if (block != NULL) {
+        status = tly_transcode_run(plan, buffers, error);
+        if (status == TLY_OK) {
+            j->codes = block;
+            status = run_rows(j, view, view->d->shape);
+        }
+    }
+    tly_tensor_give(budget, block, len);
+    tly_transcode_free(plan);
+    return status;
+}
+
+static tly_status run(job *j, tly_view *view, tly_tensor_budget *budget, tly_error *error) {
+    tly_error attempt;
+    slots s = {j, view, 0};
+    tly_status status;
     if (view->d->layout == TLY_LAYOUT_ROW_MAJOR) {
         j->codes = view->bytes + view->d->byte_offset;
         return run_rows(j, view, view->d->shape);
     }
     if (view->kind == TLY_VIEW_PAGED && view->quant.q->scheme == TLY_QUANT_PER_BLOCK) {
-        slots s = {j, view, 0};
         return tly_tensor_view_each(view, put_slot, &s);
     }
-    TRY(tly_transcode_new(j->context, &view->tensor, &rows, &options, &plan, error));
-    d = tly_transcode_descriptor(plan);
-    for (uint32_t i = 0; i < d->num_buffers; i++) { /* byte_size <= those of the source */
-        len += d->buffers[i].byte_size;
+    status = run_copied(j, view, budget, &attempt);
+    if (status == TLY_LIMIT && tly_tensor_view_is_full(view)) {
+        return tly_tensor_view_each(view, put_slot, &s);
     }
-    {
-        uint8_t *block = len > 0 ? tly_tensor_take(budget, len, &status, error) : NULL;
-        uint8_t *at = block;
-        for (uint32_t i = 0; i < d->num_buffers && at != NULL; i++) {
-            buffers[i] = at;
-            at += d->buffers[i].byte_size;
-        }
-        if (status == TLY_OK && block != NULL) {
-            status = tly_transcode_run(plan, buffers, error);
-            if (status == TLY_OK) {
-                j->codes = block;
-                status = run_rows(j, view, view->d->shape);
-            }
-        }
-        tly_tensor_give(budget, block, len);
+    if (status != TLY_OK && error != NULL) {
+        *error = attempt;
     }
-    tly_transcode_free(plan);
     return status;
 }
 
