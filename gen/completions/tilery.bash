@@ -93,6 +93,7 @@ _tilery() {
     check:--jobs) :; return ;;
     check:--show) :; return ;;
     bench:--filter) :; return ;;
+    bench:--profile) COMPREPLY=($(compgen -W 'pto-v0 ieee' -- "$word")); return ;;
     bench:--runs) :; return ;;
     esac
     if [[ $word == -* ]]; then
@@ -115,7 +116,7 @@ _tilery() {
         doctor) COMPREPLY=($(compgen -W '--isa --format --json -h --help' -- "$word")) ;;
         run) COMPREPLY=($(compgen -W '--profile --memory --entry --stop-pc --max-steps --stack-top --arg --result --golden --trace --stats --state --tiles --dump-tiles --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
         check) COMPREPLY=($(compgen -W '--only --jobs --show -h --help' -- "$word")) ;;
-        bench) COMPREPLY=($(compgen -W '--filter --json --list --runs -h --help' -- "$word")) ;;
+        bench) COMPREPLY=($(compgen -W '--filter --json --list --profile --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;
         esac
         return

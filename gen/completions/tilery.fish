@@ -172,6 +172,7 @@ complete -c tilery -n __fish_use_subcommand -a bench -d 'measure, each figure ag
 complete -c tilery -n '__fish_seen_subcommand_from bench' -l filter -x -d 'run only benchmarks whose name contains TEXT'
 complete -c tilery -n '__fish_seen_subcommand_from bench' -l json -d 'print the results, and the machine they were taken on, or the list, as JSON'
 complete -c tilery -n '__fish_seen_subcommand_from bench' -l list -d 'print the names of the groups and of their benchmarks, and run none'
+complete -c tilery -n '__fish_seen_subcommand_from bench' -l profile -x -a 'pto-v0 ieee' -d 'numerics of the group pto'
 complete -c tilery -n '__fish_seen_subcommand_from bench' -l runs -x -d 'samples taken of each side'
 complete -c tilery -n '__fish_seen_subcommand_from bench' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a help -d 'explain a command'

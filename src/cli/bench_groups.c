@@ -10,9 +10,10 @@ extern const tly_bench_group tly_bench_gemm;
 extern const tly_bench_group tly_bench_isa;
 extern const tly_bench_group tly_bench_pack;
 extern const tly_bench_group tly_bench_pto;
+extern const tly_bench_group tly_bench_pto_ieee;
 extern const tly_bench_group tly_bench_serve;
 
 const tly_bench_group *const tly_bench_groups[] = {
-    &tly_bench_cli,  &tly_bench_format, &tly_bench_gemm,  &tly_bench_isa,
-    &tly_bench_pack, &tly_bench_pto,    &tly_bench_serve, NULL,
+    &tly_bench_cli, &tly_bench_format,   &tly_bench_gemm,  &tly_bench_isa, &tly_bench_pack,
+    &tly_bench_pto, &tly_bench_pto_ieee, &tly_bench_serve, NULL,
 };

@@ -36,3 +36,29 @@ static const tly_bench_case cases[] = {
 
 const tly_bench_group tly_bench_pto = {"pto", "the PTO machine: instructions and tile operations",
                                        cases, sizeof cases / sizeof cases[0], TLY_BENCH_PINNED};
+
+static const tly_bench_case ieee_cases[] = {
+    {"ieee.gemm.f32", "Gflop/s", TLY_BENCH_BETTER_HIGHER,
+     "1024 x 1024 x 1024 in blocks by TLOAD, TMATMUL and TSTORE, against oneDNN on one core",
+     tly_bench_run_ieee_gemm_f32},
+    {"ieee.gemm.bf16", "Gflop/s", TLY_BENCH_BETTER_HIGHER,
+     "the same of BF16 into FP32, against oneDNN's f32", tly_bench_run_ieee_gemm_bf16},
+    {"ieee.tadd", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "sums in tiles of 32 KiB of FP32, against the loop in C over as much data",
+     tly_bench_run_ieee_tadd},
+    {"ieee.tmul", "GB/s", TLY_BENCH_BETTER_HIGHER, "products in such tiles, against the loop in C",
+     tly_bench_run_ieee_tmul},
+    {"ieee.tcvt", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "FP32 to FP16 in such tiles, against a loop of the processor's conversion",
+     tly_bench_run_ieee_tcvt},
+    {"ieee.texp", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "exponentials in such tiles, against the vector exponential of the C library",
+     tly_bench_run_ieee_texp},
+    {"ieee.softmax", "GB/s", TLY_BENCH_BETTER_HIGHER,
+     "softmax over rows by four tile operations, against plain C with that exponential",
+     tly_bench_run_ieee_softmax},
+};
+
+const tly_bench_group tly_bench_pto_ieee = {
+    "pto-ieee", "the PTO machine with real arithmetic (pto --profile ieee)", ieee_cases,
+    sizeof ieee_cases / sizeof ieee_cases[0], TLY_BENCH_PINNED};

@@ -24,4 +24,16 @@ tly_status tly_bench_run_tile_tload_nd2n8(tly_bench *bench, const tly_bench_case
 tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error);
 
+/* tilery bench pto --profile ieee */
+tly_status tly_bench_run_ieee_tadd(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_ieee_tmul(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_ieee_tcvt(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_ieee_texp(tly_bench *bench, const tly_bench_case *self, tly_error *error);
+tly_status tly_bench_run_ieee_softmax(tly_bench *bench, const tly_bench_case *self,
+                                      tly_error *error);
+tly_status tly_bench_run_ieee_gemm_f32(tly_bench *bench, const tly_bench_case *self,
+                                       tly_error *error);
+tly_status tly_bench_run_ieee_gemm_bf16(tly_bench *bench, const tly_bench_case *self,
+                                        tly_error *error);
+
 #endif

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tilery/gemm.h>
-#include <tilery/pack.h>
-
 #include "base/error.h"
 #include "cli/bench_pto.h"
+#include "cli/bench_pto_product.h"
 #include "cli/bench_pto_rig.h"
 #include "pto/tile/store.h"
 
@@ -18,83 +16,6 @@ enum { M = 32, K = 512, N = 128, MEMORY_LEN = 1 << 20, LEFT_AT = TLY_BENCH_PTO_D
 enum { RIGHT_AT = LEFT_AT + M * K, REGISTER_A0 = 2, FIRST_RESULT = 32 };
 
 #define COUNT(lines) (uint32_t)(sizeof(lines) / sizeof((lines)[0]))
-
-typedef struct reference {
-    tly_gemm_adapter *adapter;
-    tly_gemm *gemm;
-    uint8_t *left; /* M x K */
-    uint8_t *panel;
-    uint64_t panel_len;
-    int32_t *product;
-} reference;
-
-/* B as the library wants it, made once. */
-static tly_status pack_right(reference *f, tly_bench *bench, const tly_panel_profile *profile,
-                             const uint8_t *right, tly_error *error) {
-    const uint64_t shape[2] = {K, N};
-    tly_nest dense, panel;
-    tly_pack_plan *plan = NULL;
-    f->panel_len = tly_gemm_panel_len(f->gemm);
-    f->panel = aligned_alloc(4096, (size_t)(f->panel_len + 4095) / 4096 * 4096);
-    if (f->panel == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory");
-    }
-    tly_status status = tly_nest_row_major(&dense, 2, shape);
-    if (status == TLY_OK) {
-        status = tly_panel_bind(profile, 2, shape, &panel, NULL, error);
-    }
-    if (status == TLY_OK) {
-        status = tly_pack_plan_new(tly_bench_context(bench), &panel, &dense, 8, NULL, &plan, error);
-    }
-    if (status == TLY_OK) {
-        tly_pack_run(plan, f->panel, right);
-    }
-    tly_pack_plan_free(plan);
-    return status;
-}
-
-static tly_status open_reference(reference *f, tly_bench *bench, const uint8_t *left,
-                                 const uint8_t *right, tly_error *error) {
-    const tly_gemm_problem problem = {.size = sizeof(problem),
-                                      .m = M,
-                                      .n = N,
-                                      .k = K,
-                                      .a_dtype = TLY_U8,
-                                      .b_dtype = TLY_I8,
-                                      .c_dtype = TLY_I32};
-    tly_panel_profile profile = {.size = sizeof(profile)};
-    f->left = malloc(M * K);
-    f->product = calloc(M * N, sizeof(*f->product));
-    if (f->left == NULL || f->product == NULL) {
-        return tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory");
-    }
-    memcpy(f->left, left, M * K);
-    tly_status status = tly_gemm_open(tly_bench_context(bench), "onednn", &f->adapter, error);
-    if (status == TLY_OK) {
-        status = tly_gemm_query(f->adapter, &problem, &profile, error);
-    }
-    if (status == TLY_OK) {
-        status = tly_gemm_prepare(f->adapter, &problem, &profile, &f->gemm, error);
-    }
-    return status == TLY_OK ? pack_right(f, bench, &profile, right, error) : status;
-}
-
-static void close_reference(reference *f) {
-    tly_gemm_free(f->gemm);
-    tly_gemm_close(f->adapter);
-    free(f->left);
-    free(f->panel);
-    free(f->product);
-}
-
-static tly_status run_reference(void *user, uint64_t turn, tly_error *error) {
-    reference *f = user;
-    (void)turn;
-    tly_status status =
-        tly_gemm_run(f->gemm, f->left, K, f->panel, f->panel_len, f->product, N, error);
-    tly_bench_keep(f->product);
-    return status;
-}
 
 static tly_status run_machine(void *user, uint64_t turn, tly_error *error) {
     (void)turn;
@@ -112,16 +33,18 @@ static void make_numbers(uint8_t *memory) {
 }
 
 /* Both sides have computed the same; the machine's result is the tile behind the first sum. */
-static tly_status compare_products(const tly_bench_rig *r, const reference *f, tly_error *error) {
+static tly_status compare_products(const tly_bench_rig *r, const tly_bench_product *f,
+                                   tly_error *error) {
     const tly_pto_tile *tile = &r->m->core.tiles[FIRST_RESULT + 1];
     const tly_pto_elements *e = &r->m->tiles->local[FIRST_RESULT + 1];
     for (uint32_t row = 0; row < M; row++) {
         for (uint32_t column = 0; column < N; column++) {
             uint64_t sum = tly_pto_element_read(e, tile, tly_pto_tile_index(tile, row, column));
-            if ((int64_t)sum != f->product[row * N + column]) {
+            if ((int64_t)sum != ((const int32_t *)f->product)[row * N + column]) {
                 return tly_base_fail(error, TLY_INTERNAL, TLY_NO_OFFSET, "bench-pto",
                                      "element %u, %u is %lld here and %d in oneDNN", row, column,
-                                     (long long)sum, f->product[row * N + column]);
+                                     (long long)sum,
+                                     ((const int32_t *)f->product)[row * N + column]);
             }
         }
     }
@@ -176,8 +99,9 @@ static tly_status make_program(tly_bench_rig *r, tly_error *error) {
 tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error) {
     tly_bench_rig r;
-    reference f = {0};
-    tly_bench_side sides[] = {{"tmatmul", run_machine, &r}, {"onednn", run_reference, &f}};
+    tly_bench_product f = {
+        .m = M, .n = N, .k = K, .a_dtype = TLY_U8, .b_dtype = TLY_I8, .c_dtype = TLY_I32};
+    tly_bench_side sides[] = {{"tmatmul", run_machine, &r}, {"onednn", tly_bench_product_run, &f}};
     tly_bench_times times[2];
     tly_error missing = {0};
     tly_status status = tly_bench_rig_init(&r, bench, MEMORY_LEN, error);
@@ -186,8 +110,9 @@ tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *se
         status = make_program(&r, error);
     }
     setenv("TILERY_ONEDNN_INT8", "1", 1); /* the sums of these numbers stay below 2^15 */
-    if (status == TLY_OK && open_reference(&f, bench, r.m->memory.bytes + LEFT_AT,
-                                           r.m->memory.bytes + RIGHT_AT, &missing) != TLY_OK) {
+    if (status == TLY_OK &&
+        tly_bench_product_open(&f, bench, r.m->memory.bytes + LEFT_AT, r.m->memory.bytes + RIGHT_AT,
+                               &missing) != TLY_OK) {
         tly_bench_skip(bench, self, "%s", missing.message);
     } else if (status == TLY_OK) {
         status = tly_bench_compare_work(bench, sides, 2, times, error);
@@ -204,7 +129,7 @@ tly_status tly_bench_run_tile_tmatmul(tly_bench *bench, const tly_bench_case *se
         }
     }
     unsetenv("TILERY_ONEDNN_INT8");
-    close_reference(&f);
+    tly_bench_product_close(&f);
     tly_pto_machine_free(r.m);
     return status;
 }

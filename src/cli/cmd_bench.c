@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tilery bench */
+#include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -8,6 +10,8 @@
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
+
+enum { MAX_GROUPS = 16 };
 
 static void list_cases(FILE *out) {
     for (uint32_t g = 0; tly_bench_groups[g] != NULL; g++) {
@@ -44,8 +48,19 @@ static void list_json(FILE *out) {
     tly_json_finish(&json);
 }
 
+/* The groups of the command line; `pto` is that of the numeric profile. */
+static const char *const *groups_of(const tly_cli *cli, const char **groups) {
+    const char *profile = tly_cli_value(cli, TLY_CLI_BENCH_PROFILE, "pto-v0");
+    for (uint32_t i = 0; i < cli->num_args; i++) {
+        bool is_other = strcmp(cli->args[i], "pto") == 0 && strcmp(profile, "ieee") == 0;
+        groups[i] = is_other ? "pto-ieee" : cli->args[i];
+    }
+    return groups;
+}
+
 tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error) {
     tly_bench_options options = {0};
+    const char *groups[MAX_GROUPS];
     const tly_context *context;
     tly_status status;
     if (tly_cli_given(cli, TLY_CLI_BENCH_LIST)) {
@@ -65,5 +80,5 @@ tly_status tly_cli_run_bench(tly_cli *cli, tly_error *error) {
     options.json = tly_cli_given(cli, TLY_CLI_BENCH_JSON);
     options.out = cli->out;
     options.progress = isatty(STDERR_FILENO) ? stderr : NULL;
-    return tly_bench_main(context, cli->args, cli->num_args, &options, error);
+    return tly_bench_main(context, groups_of(cli, groups), cli->num_args, &options, error);
 }

@@ -192,8 +192,9 @@ enum {
     TLY_CLI_BENCH_FILTER = 0,
     TLY_CLI_BENCH_JSON = 1,
     TLY_CLI_BENCH_LIST = 2,
-    TLY_CLI_BENCH_RUNS = 3,
-    TLY_CLI_BENCH_HELP = 4,
+    TLY_CLI_BENCH_PROFILE = 3,
+    TLY_CLI_BENCH_RUNS = 4,
+    TLY_CLI_BENCH_HELP = 5,
 };
 
 enum {
@@ -427,10 +428,13 @@ static const tly_cli_option check_options[] = {
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
+static const char *const bench_profile_choices[] = {"pto-v0", "ieee", NULL};
+
 static const tly_cli_option bench_options[] = {
     {"filter", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"list", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"profile", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), bench_profile_choices},
     {"runs", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(1001), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
@@ -957,7 +961,7 @@ const tly_cli_command tly_cli_commands[] = {
     "    tilery check pto scalar-alu.jsonl.gz --only c_add\n"
     "  Everything that is recorded about the tensor format:\n"
     "    tilery check hurray vectors/\n"},
-    {"bench", tly_cli_run_bench, bench_options, 5, 0, 16, "tilery bench [OPTION]... GROUP...",
+    {"bench", tly_cli_run_bench, bench_options, 6, 0, 16, "tilery bench [OPTION]... GROUP...",
     "Usage: tilery bench [OPTION]... GROUP...\n"
     "\n"
     "Runs groups of benchmarks. Every figure is taken together with a reference in\n"
@@ -967,13 +971,14 @@ const tly_cli_command tly_cli_commands[] = {
     "cannot run here says why on standard error.\n"
     "\n"
     "Options:\n"
-    "      --filter TEXT  run only benchmarks whose name contains TEXT\n"
-    "      --json         print the results, and the machine they were taken on, or\n"
-    "                     the list, as JSON\n"
-    "      --list         print the names of the groups and of their benchmarks, and\n"
-    "                     run none\n"
-    "      --runs N       samples taken of each side (default: 15)\n"
-    "  -h, --help         print this and do nothing else\n"
+    "      --filter TEXT   run only benchmarks whose name contains TEXT\n"
+    "      --json          print the results, and the machine they were taken on, or\n"
+    "                      the list, as JSON\n"
+    "      --list          print the names of the groups and of their benchmarks,\n"
+    "                      and run none\n"
+    "      --profile NAME  numerics of the group pto: pto-v0, ieee (default: pto-v0)\n"
+    "      --runs N        samples taken of each side (default: 15)\n"
+    "  -h, --help          print this and do nothing else\n"
     "\n"
     "Examples:\n"
     "  How much longer than /bin/true the command takes to start:\n"
