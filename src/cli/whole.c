@@ -198,29 +198,33 @@ static tly_status load_members(reading *r, tly_tensor *head, uint32_t depth) {
     return status;
 }
 
-tly_status tly_whole_init(tly_whole *loaded, const tly_context *context, tly_source *source,
-                          int *out_more, tly_error *error) {
-    tly_source_item item;
+tly_status tly_whole_init_item(tly_whole *loaded, const tly_context *context, tly_source *source,
+                               const tly_source_item *item, tly_error *error) {
     reading r = {loaded, source, NULL, error};
     tly_status status;
     memset(loaded, 0, sizeof *loaded);
     tly_arena_init(&loaded->arena, context);
-    status = tly_source_next(source, &item, out_more, error);
-    if (status != TLY_OK || !*out_more) {
-        return status;
-    }
-    loaded->name = tly_arena_string(&loaded->arena, item.name, item.name_len);
-    loaded->name_len = item.name_len;
+    loaded->name = tly_arena_string(&loaded->arena, item->name, item->name_len);
+    loaded->name_len = item->name_len;
     status =
         loaded->name != NULL ? tly_composite_check_new(context, &r.check, error) : no_memory(error);
     if (status == TLY_OK) {
-        status = load_one(&r, &item, &loaded->tensor, 0);
+        status = load_one(&r, item, &loaded->tensor, 0);
     }
     tly_composite_check_free(r.check);
     if (status != TLY_OK) {
         tly_whole_cleanup(loaded);
     }
     return status;
+}
+
+tly_status tly_whole_init(tly_whole *loaded, const tly_context *context, tly_source *source,
+                          int *out_more, tly_error *error) {
+    tly_source_item item;
+    tly_status status = tly_source_next(source, &item, out_more, error);
+    return status == TLY_OK && *out_more
+               ? tly_whole_init_item(loaded, context, source, &item, error)
+               : status;
 }
 
 tly_status tly_whole_replace(tly_whole *loaded, const tly_descriptor *descriptor,

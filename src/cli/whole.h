@@ -24,6 +24,11 @@ typedef struct tly_whole {
  * source, MALFORMED (members that do not fit), OUT_OF_MEMORY. */
 tly_status tly_whole_init(tly_whole *loaded, const tly_context *context, tly_source *source,
                           int *out_more, tly_error *error);
+
+/* The same where the tensor has been stepped to already: `item` is what tly_source_next gave last.
+ */
+tly_status tly_whole_init_item(tly_whole *loaded, const tly_context *context, tly_source *source,
+                               const tly_source_item *item, tly_error *error);
 void tly_whole_cleanup(tly_whole *loaded);
 
 /* Copies the tensor into another layout, of which only the layout's own fields count, in place of

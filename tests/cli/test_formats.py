@@ -3,10 +3,13 @@
 
 import gzip
 import json
+import os
 import struct
+import subprocess
+import zipfile
 
 import samples
-from command import ROOT, CommandTest, run
+from command import ROOT, TILERY, CommandTest, run
 
 VECTORS = ROOT / "tests/vectors/hurray"
 
@@ -220,6 +223,20 @@ class Verify(Models):
         self.assertEqual(done.code, 1)
         self.assertIn("1 of 2 files are refused", done.err)
         self.assertIn("valid", done.out)
+
+    def test_what_unpacks_to_much_takes_no_memory(self):
+        path = self.folder / "bomb.npz"
+        head = b"{'descr': '|u1', 'fortran_order': False, 'shape': (201326592,), }"
+        head += b" " * (-(10 + len(head) + 1) % 64) + b"\n"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as bomb:
+            with bomb.open("zeros.npy", "w") as member:
+                member.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
+                for _ in range(192):
+                    member.write(bytes(1 << 20))
+        pid = subprocess.Popen([TILERY, "verify", path], stdout=subprocess.DEVNULL).pid
+        status, usage = os.wait4(pid, 0)[1:]
+        self.assertEqual(status, 0)
+        self.assertLess(usage.ru_maxrss, 128 << 10)
 
     def test_no_verdict(self):
         self.fails(6, "there is no file", "verify", self.folder / "none")
