@@ -15,7 +15,7 @@
 #include "serve/server.h"
 
 /* The first frame is short, so that the peer has it while the next is on its way. */
-#define FIRST_FRAME    (UINT64_C(4) << 10)
+#define FIRST_FRAME    (UINT64_C(1) << 10)
 #define LEAST_SPLIT    (UINT64_C(256) << 10) /* smaller tensors leave at once anyway */
 #define LEAST_HANDOVER (UINT64_C(64) << 10)  /* less is sent sooner than a file is mapped */
 
