@@ -6,7 +6,7 @@
 
 static const tly_format_id ids[NUM_FAST_TYPES] = {
     [NUM_FAST_F32] = TLY_F32,     [NUM_FAST_F16] = TLY_F16,     [NUM_FAST_BF16] = TLY_BF16,
-    [NUM_FAST_E4M3] = TLY_F8E4M3, [NUM_FAST_E5M2] = TLY_F8E5M2,
+    [NUM_FAST_E4M3] = TLY_F8E4M3, [NUM_FAST_E5M2] = TLY_F8E5M2, [NUM_FAST_F64] = TLY_F64,
 };
 
 static int32_t type_of(const tly_format *format) {
@@ -35,8 +35,8 @@ num_fast_fn *num_fast_find(tly_simd simd, const tly_format *dst, const tly_forma
                            tly_num_control control) {
     int32_t to = type_of(dst), from = type_of(src);
     if (to < 0 || from < 0 || control.rounding != TLY_ROUND_NEAREST_EVEN || control.canonical_nan ||
-        (control.saturate && to == NUM_FAST_F32)) {
-        return NULL; /* an infinity that becomes the largest f32 is for the long way */
+        (control.saturate && (to == NUM_FAST_F32 || to == NUM_FAST_F64))) {
+        return NULL; /* infinities that become the largest f32 or f64 are for the long way */
     }
     return (*num_fast_level(simd))[to][from];
 }

@@ -18,6 +18,7 @@ typedef enum num_fast_type {
     NUM_FAST_BF16,
     NUM_FAST_E4M3,
     NUM_FAST_E5M2,
+    NUM_FAST_F64, /* from and to f32 only */
     NUM_FAST_TYPES
 } num_fast_type;
 

@@ -135,10 +135,46 @@ static void f16_of_f32(uint8_t *restrict dst, const uint8_t *restrict src, uint6
 }
 #endif
 
+/* Numbers by the processor; NaN, whose payload not every processor keeps, by its bits. */
+static void f64_of_f32(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t count,
+                       uint32_t saturate) {
+    (void)saturate;
+    for (uint64_t k = 0; k < count; k++) {
+        uint32_t bits = tly_base_load_u32(src + k * 4);
+        uint64_t nan = (uint64_t)(bits & 0x807FFFFFu), mask, made;
+        float narrow;
+        double wide;
+        memcpy(&narrow, &bits, sizeof narrow);
+        wide = (double)narrow;
+        memcpy(&made, &wide, sizeof made);
+        nan = (nan & 0x80000000u) << 32 | (nan & 0x7FFFFFu) << 29 | UINT64_C(0x7FF8) << 48;
+        mask = 0 - (uint64_t)((bits & 0x7FFFFFFFu) > 0x7F800000u);
+        tly_base_store_u64(dst + k * 8, (nan & mask) | (made & ~mask));
+    }
+}
+
+static void f32_of_f64(uint8_t *restrict dst, const uint8_t *restrict src, uint64_t count,
+                       uint32_t saturate) {
+    (void)saturate;
+    for (uint64_t k = 0; k < count; k++) {
+        uint64_t bits = tly_base_load_u64(src + k * 8);
+        uint32_t nan = (uint32_t)(bits >> 32 & 0x80000000u) | 0x7FC00000u, mask, made;
+        double wide;
+        float narrow;
+        memcpy(&wide, &bits, sizeof wide);
+        narrow = (float)wide;
+        memcpy(&made, &narrow, sizeof made);
+        nan |= (uint32_t)(bits >> 29) & 0x7FFFFFu;
+        mask = 0 - (uint32_t)((bits & INT64_MAX) > UINT64_C(0x7FF0) << 48);
+        tly_base_store_u32(dst + k * 4, (nan & mask) | (made & ~mask));
+    }
+}
+
 num_fast_table FAST_TABLE = {
-    [NUM_FAST_F32] = {NULL, f32_of_f16, f32_of_bf16, f32_of_e4m3, f32_of_e5m2},
+    [NUM_FAST_F32] = {NULL, f32_of_f16, f32_of_bf16, f32_of_e4m3, f32_of_e5m2, f32_of_f64},
     [NUM_FAST_F16] = {f16_of_f32, NULL, f16_of_bf16, f16_of_e4m3, f16_of_e5m2},
     [NUM_FAST_BF16] = {bf16_of_f32, bf16_of_f16, NULL, bf16_of_e4m3, bf16_of_e5m2},
     [NUM_FAST_E4M3] = {e4m3_of_f32, e4m3_of_f16, e4m3_of_bf16, NULL, e4m3_of_e5m2},
+    [NUM_FAST_F64] = {f64_of_f32},
     [NUM_FAST_E5M2] = {e5m2_of_f32, e5m2_of_f16, e5m2_of_bf16, e5m2_of_e4m3, NULL},
 };
