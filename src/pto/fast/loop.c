@@ -147,9 +147,12 @@ static void finish(tly_pto_machine *m, uint64_t pc, uint64_t first_cycle, uint64
     *steps = left;
 }
 
-/* The whole loop: `m` NULL only asks for the labels. */
-static const void *const *run(tly_pto_machine *m, tly_pto_unit *unit, uint64_t *steps,
-                              tly_pto_fast_result *out_result) {
+/* The whole loop: `m` NULL only asks for the labels. Places are offsets that were checked when the
+ * code was made; checks of every pointer would take compilers minutes in a function with so many
+ * jumps. */
+__attribute__((no_sanitize("null", "alignment", "object-size",
+                           "pointer-overflow"))) static const void *const *
+run(tly_pto_machine *m, tly_pto_unit *unit, uint64_t *steps, tly_pto_fast_result *out_result) {
     static const void *const labels[TLY_PTO_NUM_OPS] = {
 #define VALUE(form, expression)              [TLY_PTO_OP_##form] = &&L_##form,
 #define PAIR(form, expression, second)       [TLY_PTO_OP_##form] = &&L_##form,
