@@ -26,7 +26,7 @@ complete -c tilery -n __fish_use_subcommand -a convert -d 'convert tensors: file
 complete -c tilery -n '__fish_seen_subcommand_from convert' -F
 complete -c tilery -n '__fish_seen_subcommand_from convert' -s o -l output -r -F -d 'the file to write; always needed'
 complete -c tilery -n '__fish_seen_subcommand_from convert' -l to -x -a 'hurray hurray-stream safetensors npy' -d 'what OUT becomes, whatever its name'
-complete -c tilery -n '__fish_seen_subcommand_from convert' -l tensor -x -d 'take this tensor only; may stand several times'
+complete -c tilery -n '__fish_seen_subcommand_from convert' -l tensor -x -d 'take this tensor only'
 complete -c tilery -n '__fish_seen_subcommand_from convert' -s l -l layout -x -d 'put every tensor into this layout'
 complete -c tilery -n '__fish_seen_subcommand_from convert' -l dtype -x -d 'convert the elements to this type'
 complete -c tilery -n '__fish_seen_subcommand_from convert' -l round -x -a 'nearest zero down up' -d 'how --dtype rounds; nearest takes the even one of two'

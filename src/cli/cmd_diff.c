@@ -410,24 +410,32 @@ static tly_status compare_next(comparison *c, tly_whole *a, tly_error *error) {
     return status;
 }
 
-/* Tensors that only the second file has. */
+/* Once they are sorted. */
+static int was_seen(const names *n, const char *name) {
+    return n->num != 0 && bsearch(&name, n->all, n->num, sizeof *n->all, by_text) != NULL;
+}
+
+/* Tensors that only the second file has. Members go with their head. */
 static tly_status report_rest(comparison *c, int by_order, tly_error *error) {
-    tly_status status = TLY_OK;
-    if (!by_order) {
+    uint64_t members = 0; /* that are still to come */
+    if (!by_order && c->seen.num != 0) {
         qsort(c->seen.all, c->seen.num, sizeof *c->seen.all, by_text);
     }
     for (;;) {
-        tly_whole b;
-        int more = 0;
-        status = tly_whole_init(&b, c->context, c->b, &more, error);
+        tly_source_item item;
+        int more = 0, is_member = members != 0;
+        tly_status status = tly_source_next(c->b, &item, &more, error);
         if (status != TLY_OK || !more) {
             return status;
         }
-        if (by_order ||
-            bsearch(&b.name, c->seen.all, c->seen.num, sizeof *c->seen.all, by_text) == NULL) {
-            report_missing(c->s, b.name, b.name_len, "only in the second file", &c->num_different);
+        members -= is_member;
+        if (item.descriptor->layout == TLY_LAYOUT_COMPOSITE) {
+            members += item.descriptor->composite.member_count;
         }
-        tly_whole_cleanup(&b);
+        if (!is_member && (by_order || !was_seen(&c->seen, item.name))) {
+            report_missing(c->s, item.name, item.name_len, "only in the second file",
+                           &c->num_different);
+        }
     }
 }
 

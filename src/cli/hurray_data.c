@@ -147,7 +147,11 @@ static taken *take(tly_hurray_case *c, const uint8_t *bytes, size_t len, size_t 
     taken *t = calloc(1, sizeof *t);
     uint32_t own = 0;
     tly_error error = {0};
-    t->bytes = malloc(TLY_DESCRIPTOR_WORK_LEN);
+    if (t == NULL || (t->bytes = malloc(TLY_DESCRIPTOR_WORK_LEN)) == NULL) {
+        drop(t);
+        tly_hurray_fail(c, "no memory");
+        return NULL;
+    }
     if (tly_descriptor_decode(bytes + *at, len - *at, t->bytes, TLY_DESCRIPTOR_WORK_LEN,
                               &t->descriptor, &own, &error) != TLY_OK) {
         tly_hurray_fail(c, "descriptor at byte %zu: %s", *at, error.message);
@@ -445,7 +449,10 @@ int tly_hurray_descriptor(tly_hurray_case *c) {
         return tly_hurray_fail(c, "the case has no bytes");
     }
     again = malloc(len + 1);
-    if (tly_descriptor_decode(bytes, len, work, sizeof work, &d, &own_len, &error) != TLY_OK) {
+    if (again == NULL) {
+        good = tly_hurray_fail(c, "no memory");
+    } else if (tly_descriptor_decode(bytes, len, work, sizeof work, &d, &own_len, &error) !=
+               TLY_OK) {
         good = tly_hurray_fail(c, "%s (%s)", error.message, error.rule);
     }
     good = good && check_description(c, &d, own_len, GET(c, "descriptor"));
@@ -488,7 +495,7 @@ static int check_named(tly_hurray_case *c, const tly_store *store, const json_t 
             return tly_hurray_fail(c, "%.60s: buffer %zu has another length", name, i);
         }
         data = malloc((size_t)len + 1);
-        if (tly_store_read(store, index, offset, data, len, &error) == TLY_OK) {
+        if (data != NULL && tly_store_read(store, index, offset, data, len, &error) == TLY_OK) {
             snprintf(sum, sizeof sum, "%08" PRIx32, tly_base_crc32c(0, data, (size_t)len));
         }
         free(data);
@@ -618,7 +625,9 @@ int tly_hurray_quant(tly_hurray_case *c) {
         tly_tensor tensor = {.descriptor = &d, .buffers = data};
         tly_descriptor_num_elements(&d, &count);
         out = malloc((size_t)count * sizeof *out + 1);
-        if (tly_dequantize(c->context, &tensor, TLY_F32, out, NULL, &error) != TLY_OK) {
+        if (out == NULL) {
+            good = tly_hurray_fail(c, "no memory");
+        } else if (tly_dequantize(c->context, &tensor, TLY_F32, out, NULL, &error) != TLY_OK) {
             good = tly_hurray_fail(c, "%s (%s)", error.message, error.rule);
         } else if (count != json_array_size(values)) {
             good = tly_hurray_fail(c, "another number of values");

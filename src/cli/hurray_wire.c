@@ -43,6 +43,14 @@ typedef struct redone {
     tly_error error;
 } redone;
 
+static int make_room(redone *r) {
+    r->again = malloc((size_t)r->len + 1);
+    if (r->again == NULL) {
+        snprintf(r->error.message, sizeof r->error.message, "no memory");
+    }
+    return r->again != NULL;
+}
+
 static tly_status redo_hello(redone *r, const uint8_t *p, size_t len) {
     tly_wire_hello h;
     tly_status status = tly_wire_hello_get(p, len, &h, &r->error);
@@ -57,7 +65,9 @@ static tly_status redo_hello(redone *r, const uint8_t *p, size_t len) {
     json_object_set_new(r->fields, "supported_memory_classes",
                         tags(h.memory_classes, h.num_memory_classes));
     r->len = tly_wire_hello_len(&h);
-    r->again = malloc((size_t)r->len);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     tly_wire_hello_put(r->again, &h);
     r->len -= h.memory_classes == NULL ? 2 : 0; /* we write the list that may be absent */
     return TLY_OK;
@@ -75,7 +85,9 @@ static tly_status redo_request(redone *r, const uint8_t *p, size_t len) {
     json_object_set_new(r->fields, "min_alignment", tly_hurray_u64(q.min_alignment));
     json_object_set_new(r->fields, "request_flags", tly_hurray_u64(q.request_flags));
     r->len = tly_wire_request_len(&q);
-    r->again = malloc((size_t)r->len);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     tly_wire_request_put(r->again, &q);
     return TLY_OK;
 }
@@ -91,7 +103,9 @@ static tly_status redo_descriptor(redone *r, const uint8_t *p, size_t len) {
     json_object_set_new(r->fields, "shard_index", tly_hurray_u64(d.shard_index));
     json_object_set_new(r->fields, "total_shards", tly_hurray_u64(d.total_shards));
     r->len = tly_wire_descriptor_len(d.len);
-    r->again = malloc((size_t)r->len);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     tly_wire_descriptor_put(r->again, d.bytes, d.len, d.total_data_bytes, d.shard_index,
                             d.total_shards);
     return TLY_OK;
@@ -107,7 +121,9 @@ static tly_status redo_put(redone *r, const uint8_t *p, size_t len) {
     json_object_set_new(r->fields, "descriptor", tly_hurray_hex(q.descriptor, q.descriptor_len));
     json_object_set_new(r->fields, "total_data_bytes", tly_hurray_u64(q.total_data_bytes));
     r->len = tly_wire_put_len(&q);
-    r->again = malloc((size_t)r->len);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     tly_wire_put_put(r->again, &q);
     return TLY_OK;
 }
@@ -122,7 +138,9 @@ static tly_status redo_region(redone *r, const uint8_t *p, size_t len) {
     json_object_set_new(r->fields, "length", tly_hurray_u64(q.len));
     json_object_set_new(r->fields, "rkey", tly_hurray_hex(q.rkey, q.rkey_len));
     r->len = tly_wire_region_len(&q);
-    r->again = malloc((size_t)r->len);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     tly_wire_region_put(r->again, &q);
     return TLY_OK;
 }
@@ -149,7 +167,9 @@ static tly_status redo(redone *r, uint32_t type, const uint8_t *p, size_t len) {
         json_object_set_new(r->fields, "error_code", tly_hurray_u64(code));
         json_object_set_new(r->fields, "message", json_stringn(text, text_len));
         r->len = 8 + (uint64_t)text_len;
-        r->again = malloc((size_t)r->len);
+        if (!make_room(r)) {
+            return TLY_OUT_OF_MEMORY;
+        }
         tly_wire_error_put(r->again, code, text, text_len);
         return TLY_OK;
     }
@@ -165,7 +185,9 @@ static tly_status redo(redone *r, uint32_t type, const uint8_t *p, size_t len) {
         break;
     }
     r->len = len; /* nothing but bytes */
-    r->again = malloc(len + 1);
+    if (!make_room(r)) {
+        return TLY_OUT_OF_MEMORY;
+    }
     memcpy(r->again, p, len);
     return TLY_OK;
 }
