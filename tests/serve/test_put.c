@@ -404,6 +404,7 @@ static void folders(void **state) {
     CHECK_RULE(tly_catalogue_open_uploads(p.f.catalogue, p.folder.path, &error), &error,
                TLY_INVALID_ARGUMENT, "uploads-twice");
     assert_int_equal(tly_catalogue_open_uploads(other, "/nowhere/at/all", &error), TLY_IO);
+    tly_catalogue_free(other);
     fixture_cleanup(&p.f);
     snprintf(path, sizeof path, "%s/.tilery-0123456789abcdef.part", p.folder.path);
     file = fopen(path, "w"); /* what a killed server can leave */
