@@ -163,7 +163,10 @@ static int set_host(SSL *ssl, const char *host) {
         return 1;
     }
     ERR_clear_error();
-    return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    /* What SSL_set_tlsext_host_name says, without its cast. */
+    return SSL_set1_host(ssl, host) == 1 &&
+           SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                    (void *)(uintptr_t)host) == 1;
 }
 
 static void *start(void *at, int fd, const char *host) {
