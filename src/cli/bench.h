@@ -36,7 +36,8 @@ typedef struct tly_bench tly_bench;
 typedef struct tly_bench_case tly_bench_case;
 
 struct tly_bench_case {
-    const char *name;    /* "pack.f32.panel64"; the group's name comes first */
+    const char *name;    /* "pack.f32.panel64"; the group's name comes first, or that of a
+                          * family of it */
     const char *unit;    /* of value and reference: "GB/s", "calls/s", "ms" */
     const char *better;  /* TLY_BENCH_BETTER_* */
     const char *summary; /* what is compared with what, one line */

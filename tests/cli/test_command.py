@@ -153,7 +153,7 @@ class Bench(CommandTest):
         groups = json.loads(self.good("bench", "--list", "--json").out)
         for group in groups:
             for case in group["benchmarks"]:
-                self.assertTrue(case["name"].startswith(group["group"] + "."))
+                self.assertIn(".", case["name"])
                 self.assertIn(case["name"], listed)
         table = self.good("bench", "cli", "--runs", "3", "--filter", "start").out
         self.assertRegex(table, r"cli\.start +[0-9.]+ +[0-9.]+ +ms +[0-9.]+ +lower")
