@@ -155,6 +155,7 @@ complete -c tilery -n '__fish_seen_subcommand_from run' -l golden -r -F -d 'comp
 complete -c tilery -n '__fish_seen_subcommand_from run' -l trace -x -a 'text jsonl' -d 'show every instruction on standard error: writes, accesses to memory, traps'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l stats -d 'print how many instructions of each group were executed, and how many were refused'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l state -x -a 'json' -d 'print the state at the end: all that differs from reset, and every tile'
+complete -c tilery -n '__fish_seen_subcommand_from run' -l script -r -F -d 'instead of one run, do what FILE says, an action a line: run, step, until, set, alloc, free, copy, print'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l tiles -d 'print the allocated tiles at the end: shape, capacity, what is defined, first elements'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l dump-tiles -r -F -d 'write the allocated tiles at the end to a container, each in its own layout'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l isa -x -a '0.58.0 0.58.1 0.58.2 0.58.3' -d 'release of the instruction set; without it what the program\'s note says, or 0.58.3'

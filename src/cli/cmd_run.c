@@ -11,6 +11,7 @@
 #include "cli/handlers.h"
 #include "cli/options_table.h"
 #include "cli/run_load.h"
+#include "cli/run_script.h"
 #include "cli/run_state.h"
 #include "cli/run_tiles.h"
 #include "cli/run_trace.h"
@@ -272,6 +273,21 @@ static tly_status show_state(const run_command *r, tly_error *error) {
     return status;
 }
 
+static tly_status run_script(run_command *r, const char *path, const tly_pto_run_options *options,
+                             tly_error *error) {
+    tly_script script = {.out = r->cli->out,
+                         .context = r->context,
+                         .machine = r->machine,
+                         .loaded = &r->loaded,
+                         .run = *options};
+    tly_status status = tly_script_run(&script, path, error);
+    if (status == TLY_OK && script.failed) {
+        status = tly_base_fail(error, TLY_GUEST_FAULT, TLY_NO_OFFSET, "run-script",
+                               "something in the script was refused: see above");
+    }
+    return status;
+}
+
 static tly_status run_program(run_command *r, tly_error *error) {
     tly_pto_run_options options = {.size = sizeof options,
                                    .stop_pc = r->stop_pc,
@@ -282,6 +298,10 @@ static tly_status run_program(run_command *r, tly_error *error) {
         options.observer = observe;
         options.user = r;
         tly_tracer_start(&r->tracer, r->machine);
+    }
+    const char *script = tly_cli_value(r->cli, TLY_CLI_RUN_SCRIPT, NULL);
+    if (script != NULL) {
+        return run_script(r, script, &options, error);
     }
     tly_pto_run(r->machine, &options, &result);
     tly_status status = report(r, &result, error);

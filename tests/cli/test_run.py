@@ -126,6 +126,52 @@ class Run(CommandTest):
         state = json.loads(self.good("run", self.sum(), "--stop-pc", "loop", "--state", "json").out)
         self.assertEqual(state["state"]["tpc"], "0x10008")
 
+    def test_script(self):
+        source = self.write("t.s", "BSTART.VEC TEXPANDS, S16\nC.B.DIMI 5, ->lb0\nC.B.DIMI 3, ->lb1\n"
+                            "C.B.DIMI 8, ->lb2\nB.IOR [a0, zero, zero], ->zero\n"
+                            "B.IOT mask=1000, last, ->m<128B>\nC.BSTOP\nBSTART.STD RET\nC.BSTOP\n")
+        script = self.write("script", "alloc t#1 8192 FP16 30 60 ; a tile of the host\n"
+                            "set a0 -7\nset gpr[0][2] 7\nstep 3\nprint tpc\nprint barg.block_type\nrun\n"
+                            "copy m#1 n#3\nfree m#1\nprint tile m#1\nprint tile n#3\nprint mem 0x10000 4\n")
+        self.fails(3, "line 2: \"-7\" is neither a number nor a symbol", "run", source, "--script",
+                   script)
+        script.write_text(script.read_text().replace("set a0 -7\n", ""))
+        lines = self.good("run", source, "--script", script).out.splitlines()
+        self.assertEqual(lines[:4], ["ran after 3 steps at 0x10008", "tpc = 0x10008",
+                                     "barg.block_type = TileElement", "stopped after 6 steps at 0x0"])
+        self.assertEqual(lines[4], "tile 32: not allocated")
+        self.assertIn("tile 50 (hand n): S16, RowMajor, 8 x 8, valid 3 x 5", lines[5])
+        self.assertEqual(lines[7].split(), ["7"] * 5)
+        self.assertTrue(lines[-1].startswith("00010000  81 "))
+
+    def test_script_refusals(self):
+        source = self.write("t.s", "BSTART.STD RET\nC.BSTOP\n")
+        script = self.write("bad", "alloc u#1 100 FP16 3 3\ncopy t#1 t#2\nrun\n")
+        done = run("run", source, "--script", script)
+        self.assertEqual(done.code, 8)
+        self.assertIn("TileAllocation at 0x0 [tile-capacity-unit]", done.out)
+        self.assertIn("stopped after 2 steps", done.out)
+        for text, says in (("fly", "is no action"), ("set a0", "expected: set NAME VALUE"),
+                           ("alloc t#17 128 U8 1 1", "is no tile"),
+                           ("alloc 64 128 U8 1 1", "is no tile"),
+                           ("alloc 1 128 U9 1 1", "is no element type"),
+                           ("alloc 1 128 U8 1 1 square", "is no layout"),
+                           ("alloc 1 128 U8 1 1 RowMajor 12", "is no mask"),
+                           ("print nothing", "the machine has no state")):
+            self.fails(3, says, "run", source, "--script", self.write("one", text + "\n"))
+
+    def test_tiles_are_tensors(self):
+        source = self.write("t.s", "BSTART.VEC TEXPANDS, S16\nC.B.DIMI 5, ->lb0\nC.B.DIMI 3, ->lb1\n"
+                            "C.B.DIMI 8, ->lb2\nB.IOR [a0, zero, zero], ->zero\n"
+                            "B.IOT mask=1000, last, ->m<128B>\nC.BSTOP\nBSTART.STD RET\nC.BSTOP\n")
+        dump = self.folder / "tiles.hrry"
+        out = self.good("run", source, "--arg", "9", "--tiles", "--dump-tiles", dump).out
+        self.assertIn("capacity [#", out)
+        self.assertIn("defined: 15 of 15 valid elements", out)
+        listed = self.good("ls", dump, "--verify").out
+        self.assertIn("i16    [3, 5]", listed)
+        self.assertIn("tile.32", listed)
+
     def test_check(self):
         steps = [[1, "Fault_None", "0x0", "0x4"]]
         case = CASE | {"words": [{"hex": "0x00001001", "bits": 32}], "steps": steps,

@@ -172,13 +172,14 @@ enum {
     TLY_CLI_RUN_TRACE = 9,
     TLY_CLI_RUN_STATS = 10,
     TLY_CLI_RUN_STATE = 11,
-    TLY_CLI_RUN_TILES = 12,
-    TLY_CLI_RUN_DUMP_TILES = 13,
-    TLY_CLI_RUN_ISA = 14,
-    TLY_CLI_RUN_FORMAT = 15,
-    TLY_CLI_RUN_ADDRESS = 16,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 17,
-    TLY_CLI_RUN_HELP = 18,
+    TLY_CLI_RUN_SCRIPT = 12,
+    TLY_CLI_RUN_TILES = 13,
+    TLY_CLI_RUN_DUMP_TILES = 14,
+    TLY_CLI_RUN_ISA = 15,
+    TLY_CLI_RUN_FORMAT = 16,
+    TLY_CLI_RUN_ADDRESS = 17,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 18,
+    TLY_CLI_RUN_HELP = 19,
 };
 
 enum {
@@ -412,6 +413,7 @@ static const tly_cli_option run_options[] = {
     {"trace", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_trace_choices},
     {"stats", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"state", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_state_choices},
+    {"script", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tiles", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"dump-tiles", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_isa_choices},
@@ -876,7 +878,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 19, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 20, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -920,6 +922,9 @@ const tly_cli_command tly_cli_commands[] = {
     "                           executed, and how many were refused\n"
     "      --state FORM         print the state at the end: all that differs from\n"
     "                           reset, and every tile: json\n"
+    "      --script FILE        instead of one run, do what FILE says, an action a\n"
+    "                           line: run, step, until, set, alloc, free, copy,\n"
+    "                           print\n"
     "      --tiles              print the allocated tiles at the end: shape,\n"
     "                           capacity, what is defined, first elements\n"
     "      --dump-tiles FILE    write the allocated tiles at the end to a container,\n"
@@ -938,6 +943,8 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  A program, and what it left in memory:\n"
     "    tilery run sum.s --result total,8\n"
+    "  A tile of 30 x 60 halves for the program, and what it made of it:\n"
+    "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\nprint tiles\\n' | tilery run work.elf --script -\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
