@@ -47,7 +47,8 @@ TLY_API uint64_t tly_pto_memory_len(const tly_pto_machine *machine);
 
 /* State by name: "tpc", "gpr[0][4]" (element, register), "t_queue[0]",
  * "bundle_tile_bindings[3].pe_mask", "trap_context[1].tpc", "tile[16].rows". tly_pto_field_info
- * lists the names, with "[]" for each index. Errors: NOT_FOUND. */
+ * lists the names, with "[]" for each index. Errors: NOT_FOUND; tly_pto_set: INVALID_ARGUMENT for a
+ * value that a field cannot have (rule "pto-value"). */
 TLY_API tly_status tly_pto_get(const tly_pto_machine *machine, const char *name,
                                uint64_t *out_value, tly_error *error);
 TLY_API tly_status tly_pto_set(tly_pto_machine *machine, const char *name, uint64_t value,

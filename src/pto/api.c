@@ -114,6 +114,10 @@ tly_status tly_pto_set(tly_pto_machine *machine, const char *name, uint64_t valu
                        tly_error *error) {
     tly_pto_place place;
     tly_status status = find(machine, name, &place, error);
+    if (status == TLY_OK && !tly_pto_place_admits(&place, value)) {
+        status = tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "pto-value",
+                               "%.100s cannot be %llu", name, (unsigned long long)value);
+    }
     if (status == TLY_OK) {
         tly_pto_place_write(machine, &place, value);
     }

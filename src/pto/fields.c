@@ -474,6 +474,62 @@ uint64_t tly_pto_place_read(const tly_pto_machine *m, const tly_pto_place *place
     }
 }
 
+/* The largest value of fields that stand for a place somewhere else. */
+static const struct {
+    const char *name;
+    uint64_t max;
+} limits[] = {
+    {"current_acr", TLY_PTO_NUM_RINGS - 1},
+    {"source_acr", TLY_PTO_NUM_RINGS - 1},
+    {"current_memory_agent", TLY_PTO_NUM_PES - 1},
+    {"bundle_scalar_bindings[].destination", TLY_PTO_NUM_GPRS - 1},
+    {"bundle_scalar_bindings[].source0", TLY_PTO_NUM_GPRS - 1},
+    {"bundle_scalar_bindings[].source1", TLY_PTO_NUM_GPRS - 1},
+    {"bundle_scalar_bindings[].source2", TLY_PTO_NUM_GPRS - 1},
+    {"bundle_tile_bindings[].destination", TLY_PTO_NUM_TILES - 1},
+    {"bundle_tile_bindings[].destination_hand", 3},
+    {"bundle_tile_bindings[].destination_size", 15},
+    {"bundle_tile_bindings[].pe_mask", 15},
+    {"bundle_tile_bindings[].source0", TLY_PTO_NUM_TILES - 1},
+    {"bundle_tile_bindings[].source1", TLY_PTO_NUM_TILES - 1},
+    {"bundle_shared_bindings[].size_code", 12},
+    {"bundle_shared_bindings[].pe_mask", 15},
+    {"bundle_operation.selector", 1023},
+    {"bundle_operation.data_type", TLY_PTO_DTYPE_NONE},
+    {"bundle_operation.mode", 3},
+    {"bundle_data_attributes.data_type", TLY_PTO_DTYPE_NONE},
+    {"bundle_data_attributes.data_layout", 31},
+    {"bundle_data_attributes.pad_value", 3},
+    {"bundle_data_attributes.comparison_mode", 7},
+    {"bundle_data_attributes.rounding_mode", 7},
+    {"bundle_fixed_point_attributes.pre_quant_mode", 63},
+    {"bundle_fixed_point_attributes.relu_mode", 7},
+    {"bundle_fixed_point_attributes.group_n_code", 9},
+    {"frame_template.begin_reg", TLY_PTO_NUM_GPRS - 1},
+    {"frame_template.end_reg", TLY_PTO_NUM_GPRS - 1},
+    {"frame_template.register_count", TLY_PTO_NUM_FRAME_REGISTERS},
+    {"frame_template.progress", TLY_PTO_NUM_FRAME_REGISTERS},
+    {"gqm_queue_capacity[]", TLY_PTO_GQM_MAX_CAPACITY},
+    {"gqm_queue_count[]", TLY_PTO_GQM_MAX_CAPACITY},
+    {"gqm_queue_head[]", TLY_PTO_GQM_MAX_CAPACITY - 1},
+    {"tile_allocation_masks[]", 15},
+    {"shared[].allocation_mask", 15},
+    {"shared[].initialized_mask", 15},
+    {"memory_event_count", TLY_PTO_NUM_EVENTS},
+};
+
+bool tly_pto_place_admits(const tly_pto_place *place, uint64_t value) {
+    if (place->field->kind == TLY_PTO_FIELD_NAMED) {
+        return tly_pto_field_value_name(place->field, value) != NULL;
+    }
+    for (uint32_t i = 0; i < NUM(limits); i++) {
+        if (strcmp(limits[i].name, place->field->name) == 0) {
+            return value <= limits[i].max;
+        }
+    }
+    return true;
+}
+
 void tly_pto_place_write(tly_pto_machine *m, const tly_pto_place *place, uint64_t value) {
     uint8_t *at = address_of(m, place);
     uint8_t byte = place->field->kind == TLY_PTO_FIELD_FLAG ? value != 0 : (uint8_t)value;

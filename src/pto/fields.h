@@ -55,7 +55,11 @@ bool tly_pto_place_find(const tly_pto_machine *machine, const char *name, size_t
 
 uint64_t tly_pto_place_read(const tly_pto_machine *machine, const tly_pto_place *place);
 
-/* Bits above the field's width are lost; a flag becomes value != 0. */
+/* Whether a field can have a value: one with a name where values have names, and an index, register
+ * or count that the machine can follow. */
+bool tly_pto_place_admits(const tly_pto_place *place, uint64_t value);
+
+/* The value must be admitted. Bits above the field's width are lost; a flag becomes value != 0. */
 void tly_pto_place_write(tly_pto_machine *machine, const tly_pto_place *place, uint64_t value);
 
 /* Name of a value of a named field, or NULL. */

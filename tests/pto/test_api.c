@@ -216,6 +216,9 @@ static void wrong_arguments_are_refused(void **state) {
     CHECK_RULE(tly_pto_new(context, &options, &m, &err), &err, TLY_INVALID_ARGUMENT, "pto-config");
     m = new_machine(4096);
     CHECK_RULE(tly_pto_get(m, "gpr[0]", &value, &err), &err, TLY_NOT_FOUND, "pto-field");
+    CHECK_RULE(tly_pto_set(m, "current_acr", 16, &err), &err, TLY_INVALID_ARGUMENT, "pto-value");
+    CHECK_RULE(tly_pto_set(m, "tile[0].data_type", 15, &err), &err, TLY_INVALID_ARGUMENT,
+               "pto-value");
     CHECK_RULE(tly_pto_memory_write(m, 4090, bytes, 7, &err), &err, TLY_INVALID_ARGUMENT,
                "memory-range");
     CHECK_RULE(tly_pto_memory_read(m, UINT64_MAX, bytes, 2, &err), &err, TLY_INVALID_ARGUMENT,

@@ -341,30 +341,40 @@ static void play(bench *b, const bundle *bundle_) {
     check_state(b);
 }
 
-static void refused_bundles_change_nothing(void **state) {
-    (void)state;
-    static bench b;
-    static bundle bundle_;
+static void open_bench(bench *b, uint64_t seed) {
     tly_error err = {0};
-    const uint64_t seed = check_seed(21);
-    uint32_t num_operations = 0;
-    uint32_t num_rules = 0;
     const tly_pto_config config = {.memory_bytes = MEMORY_LEN,
                                    .app_limit = APP_LEN,
                                    .num_queues = 1,
                                    .release = TLY_ISA_0_58_3};
+    memset(b, 0, sizeof(*b));
     print_message("seed %llu\n", (unsigned long long)seed);
-    b.rng.state = seed;
-    CHECK_OK(tly_context_new(NULL, &b.context, &err), &err);
-    CHECK_OK(tly_pto_machine_new(b.context, &config, &b.m, &err), &err);
-    CHECK_OK(tly_pto_machine_new(b.context, &config, &b.before, &err), &err);
+    b->rng.state = seed;
+    CHECK_OK(tly_context_new(NULL, &b->context, &err), &err);
+    CHECK_OK(tly_pto_machine_new(b->context, &config, &b->m, &err), &err);
+    CHECK_OK(tly_pto_machine_new(b->context, &config, &b->before, &err), &err);
     for (uint32_t form = 0; form < TLY_NUM_FORMS; form++) {
         const tly_isa_form_row *row = tly_isa_form_at(form);
         if (row->tileop != 0 && row->bundle == TLY_BUNDLE_START &&
             (row->releases >> TLY_ISA_0_58_3 & 1) != 0) {
-            b.starts[b.num_starts++] = (uint16_t)form;
+            b->starts[b->num_starts++] = (uint16_t)form;
         }
     }
+}
+
+static void close_bench(bench *b) {
+    tly_pto_machine_free(b->before);
+    tly_pto_machine_free(b->m);
+    tly_context_free(b->context);
+}
+
+static void refused_bundles_change_nothing(void **state) {
+    (void)state;
+    static bench b;
+    static bundle bundle_;
+    uint32_t num_operations = 0;
+    uint32_t num_rules = 0;
+    open_bench(&b, check_seed(21));
     const uint64_t rounds = check_rounds(ROUNDS);
     for (uint64_t round = 0; round < rounds; round++) {
         if (round % EPISODE == 0) {
@@ -385,14 +395,54 @@ static void refused_bundles_change_nothing(void **state) {
                   num_operations, b.num_refused, num_rules);
     assert_true(b.num_executed > rounds / 10 && b.num_refused > rounds / 10);
     assert_true(num_rules > 60 && num_operations > 40);
-    tly_pto_machine_free(b.before);
-    tly_pto_machine_free(b.m);
-    tly_context_free(b.context);
+    close_bench(&b);
+}
+
+/* Writes some field, as a host may; values that it cannot have are not taken. */
+static void write_some_field(bench *b) {
+    static const uint16_t numbers[] = {0, 1, 2, 3, 7, 16, 255, 4096, 65535};
+    const uint32_t number = (uint32_t)check_below(&b->rng, tly_pto_num_fields());
+    tly_pto_field_description field = {.size = sizeof(field)};
+    char name[128];
+    tly_pto_place place = {.field = tly_pto_field_at(number), .saved_ring = -1};
+    assert_int_equal(tly_pto_field_info(b->m, number, &field), TLY_OK);
+    for (uint32_t i = 0; i < field.num_indexes; i++) {
+        const uint32_t few = field.counts[i] > 6 && chance(b, 70) ? 6 : field.counts[i];
+        place.indexes[i] = few > 0 ? (uint32_t)check_below(&b->rng, few) : 0;
+    }
+    tly_pto_place_name(&place, name, sizeof(name));
+    tly_pto_set(b->m, name, chance(b, 90) ? pick(b, numbers, 9) : check_random(&b->rng), NULL);
+}
+
+static void states_that_a_host_made_do_no_harm(void **state) {
+    (void)state;
+    static bench b;
+    static bundle bundle_;
+    uint32_t num_executed = 0;
+    open_bench(&b, check_seed(22));
+    for (uint64_t round = 0; round < check_rounds(ROUNDS / 2); round++) {
+        if (round % EPISODE == 0) {
+            begin_episode(&b);
+        }
+        write_some_field(&b);
+        make_bundle(&b, &bundle_);
+        for (uint32_t i = 0; i < bundle_.num_words; i++) {
+            num_executed += tly_pto_execute(b.m, bundle_.words[i], bundle_.bits[i]);
+        }
+        if (chance(&b, 10)) {
+            tly_pto_execute(b.m, (uint32_t)check_random(&b.rng), 32);
+        }
+        b.before->core = b.m->core;
+        leave_block(&b);
+    }
+    assert_true(num_executed > 1000);
+    close_bench(&b);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused_bundles_change_nothing),
+        cmocka_unit_test(states_that_a_host_made_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,12 @@ static tly_pto_gqm_queue *find_or_take(tly_pto_machine *m, uint64_t address) {
     return queue;
 }
 
+/* Marked by a host, or in a state that only a host can have made. */
+static bool is_corrupt(const tly_pto_gqm_queue *queue) {
+    return queue->corrupt || queue->count > queue->capacity ||
+           (queue->head != 0 && queue->head >= queue->capacity);
+}
+
 static tly_pto_gqm_entry *entries_of(tly_pto_machine *m, const tly_pto_gqm_queue *queue) {
     return m->queue_entries + (size_t)(queue - m->queues) * TLY_PTO_GQM_MAX_CAPACITY;
 }
@@ -100,7 +106,7 @@ bool tly_pto_move_queue(tly_pto_machine *m, const tly_isa_insn *insn,
         *queue = (tly_pto_gqm_queue){
             .valid = true, .capacity = (uint16_t)(wanted & CAPACITY_MASK), .address = address};
         result = result_of((uint64_t)queue->capacity * ENTRY_LEN, STATUS_DONE);
-    } else if (queue != NULL && !queue->corrupt) {
+    } else if (queue != NULL && !is_corrupt(queue)) {
         result = result_of((uint64_t)queue->capacity - queue->count, STATUS_DONE);
     } else {
         queue = NULL;
@@ -121,7 +127,7 @@ bool tly_pto_move_queue(tly_pto_machine *m, const tly_isa_insn *insn,
 
 static uint64_t push(tly_pto_machine *m, uint64_t address, uint64_t value, uint32_t flags) {
     tly_pto_gqm_queue *queue = find(m, address);
-    if (queue == NULL || queue->corrupt) {
+    if (queue == NULL || is_corrupt(queue)) {
         return result_of(0, STATUS_NO_QUEUE);
     }
     const uint32_t remaining = (uint32_t)(queue->capacity - queue->count);
@@ -166,7 +172,7 @@ bool tly_pto_push_queue_entry(tly_pto_machine *m, const tly_isa_insn *insn,
 static uint64_t pop(tly_pto_machine *m, uint64_t address, uint32_t flags, uint64_t *out_value) {
     tly_pto_gqm_queue *queue = find(m, address);
     *out_value = 0;
-    if (queue == NULL || queue->corrupt) {
+    if (queue == NULL || is_corrupt(queue)) {
         return result_of(0, STATUS_NO_QUEUE);
     }
     if (queue->count == 0) {
