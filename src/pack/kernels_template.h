@@ -545,7 +545,7 @@ FLAT void transpose_any(const pack_job *job, size_t width) {
  * `columns` of them in a tile: the rows are spread over the lanes, so that fewer rounds leave parts
  * of columns, and whole vectors of columns are stored. */
 FLAT void transpose_short(uint8_t *dst, const uint8_t *src, int64_t q_src, int64_t r_dst,
-                          size_t width, size_t columns) {
+                          size_t width, size_t columns, int stream) {
     const int n = (int)(16 / width), m = n / LANES;
     vec v[16], t[16];
     for (int i = 0; i < m; i++) {
@@ -562,8 +562,8 @@ FLAT void transpose_short(uint8_t *dst, const uint8_t *src, int64_t q_src, int64
     }
     for (int i = 0; i < m; i++) {
         size_t column = (size_t)i * LANES;
-        v_store(dst + (int64_t)(column / columns) * r_dst + column % columns * 16,
-                LANES == 2 ? v_spread2(v[i]) : v_spread4(v[i]));
+        v_put(dst + (int64_t)(column / columns) * r_dst + column % columns * 16,
+              LANES == 2 ? v_spread2(v[i]) : v_spread4(v[i]), stream);
     }
 }
 
@@ -575,19 +575,19 @@ FLAT void transpose_all_short(const pack_job *job, size_t width) {
         const uint8_t *src = job->src + (int64_t)r * job->r_src;
         uint8_t *dst = job->dst + (int64_t)r * job->r_dst;
         for (size_t p = 0; p < np; p += side) {
-            transpose_short(dst + p * 16, src + p * width, q_src, 0, width, side);
+            transpose_short(dst + p * 16, src + p * width, q_src, 0, width, side, 0);
         }
     }
 }
 
 /* Tiles half as wide that lie side by side in the source: two at a time. */
-FLAT void transpose_beside(const pack_job *job, size_t width) {
+FLAT void transpose_beside(const pack_job *job, size_t width, int stream) {
     const int64_t q_src = job->q_src, r_dst = job->r_dst;
     const size_t pairs = job->nr / 2;
     const uint8_t *src = job->src;
     uint8_t *dst = job->dst;
     for (size_t i = 0; i < pairs; i++, src += 16, dst += 2 * r_dst) {
-        transpose_short(dst, src, q_src, r_dst, width, 8 / width);
+        transpose_short(dst, src, q_src, r_dst, width, 8 / width, stream);
     }
     if (job->nr % 2 != 0) {
         pack_job last = *job;
@@ -601,16 +601,19 @@ FLAT void transpose_beside(const pack_job *job, size_t width) {
 FLAT void transpose(const pack_job *job, size_t width) {
     const size_t side = 16 / width, group = side * LANES;
     int whole = job->stream && tiles_aligned(job) && job->p_dst == (int64_t)(job->nq * width);
+    int is_short = LANES > 1 && job->nq == side && job->p_dst == 16 && (!job->stream || whole);
     if (whole && LANES > 1 && job->nq == group && job->np % side == 0) {
         transpose_stream(job, width, 1);
+    } else if (is_short && side / 2 % LANES == 0 && job->np == side / 2 && job->r_src == 8) {
+        if (job->stream) {
+            transpose_beside(job, width, 1);
+        } else {
+            transpose_beside(job, width, 0);
+        }
     } else if (whole && job->nq == side && side >= 2 && job->np % (side / 2) == 0) {
         transpose_stream(job, width, 0);
-    } else if (!job->stream && job->nq == side && job->p_dst == 16 && LANES > 1 &&
-               side % LANES == 0 && job->np % side == 0) {
+    } else if (is_short && side % LANES == 0 && job->np % side == 0) {
         transpose_all_short(job, width);
-    } else if (!job->stream && job->nq == side && job->p_dst == 16 && LANES > 1 &&
-               side / 2 % LANES == 0 && side >= 2 && job->np == side / 2 && job->r_src == 8) {
-        transpose_beside(job, width);
     } else {
         transpose_any(job, width);
     }
