@@ -12,12 +12,14 @@
 #include <tilery/isa.h>
 #include <tilery/pto.h>
 
+#include "isa/fields.h"
 #include "isa/table.h"
 #include "pto/create.h"
 #include "pto/fast/code.h"
 #include "pto/fields.h"
 #include "pto/machine.h"
 #include "pto/run.h"
+#include "pto/tile/store.h"
 
 enum {
     MEMORY_LEN = 1 << 16,
@@ -241,6 +243,50 @@ static void put_start(program *p) {
     }
 }
 
+static void put_tiles(program *p, uint32_t form, uint32_t place_of_size) {
+    int64_t fields[TLY_ISA_MAX_FIELDS] = {0};
+    for (uint32_t i = 0; i < place_of_size; i++) { /* sources, then whether it is the last */
+        fields[i] = (int64_t)check_below(&p->rng, 4) << 4;
+    }
+    fields[place_of_size - 1] = check_below(&p->rng, 16) != 0;
+    fields[place_of_size] = check_below(&p->rng, 8) == 0 ? 2 : 1;
+    fields[place_of_size + 1] = check_below(&p->rng, 8) == 0 ? 7 : 1;
+    fields[place_of_size + 2] = (int64_t)check_below(&p->rng, 4);
+    put(p, form, fields);
+}
+
+/* A load, a move or an operation of two tiles; what is wrong with it is up to chance. */
+static void put_tile_block(program *p) {
+    int64_t start[TLY_ISA_MAX_FIELDS] = {TLY_PTO_U8};
+    int64_t scalar[TLY_ISA_MAX_FIELDS] = {0};
+    uint64_t kind = check_below(&p->rng, 3);
+    if (p->num_blocks < MAX_BLOCKS) {
+        p->blocks[p->num_blocks++] = CODE_START + p->len;
+    }
+    if (kind == 0) {
+        int64_t dimension[TLY_ISA_MAX_FIELDS] = {0};
+        dimension[TLY_FIELD_B_DIM_LB0_UIMM17] = 128;
+        scalar[TLY_FIELD_B_IOR_REG_SRC0] = 1 + (int64_t)check_below(&p->rng, 23);
+        put(p, TLY_FORM_BSTART_TLOAD, start);
+        put(p, TLY_FORM_B_DIM_LB0, dimension);
+        put(p, TLY_FORM_B_IOR, scalar);
+        put_tiles(p, TLY_FORM_B_IOT_D, TLY_FIELD_B_IOT_D_SIZE_CODE);
+    } else if (kind == 1) {
+        put(p, TLY_FORM_BSTART_TMOV, start);
+        put_tiles(p, TLY_FORM_B_IOT_1S_D, TLY_FIELD_B_IOT_1S_D_SIZE_CODE);
+    } else {
+        start[TLY_FIELD_BSTART_TEPL_FUNCTION] = (int64_t)check_below(&p->rng, 32);
+        put(p, TLY_FORM_BSTART_TEPL, start);
+        put_tiles(p, TLY_FORM_B_IOT_2S_D, TLY_FIELD_B_IOT_2S_D_SIZE_CODE);
+    }
+    if (check_below(&p->rng, 16) == 0) {
+        put_body_instruction(p);
+    }
+    if (check_below(&p->rng, 4) != 0) {
+        put(p, check_below(&p->rng, 4) == 0 ? TLY_FORM_BSTOP : TLY_FORM_C_BSTOP, NULL);
+    }
+}
+
 static void put_block(program *p) {
     uint64_t num = check_below(&p->rng, 9);
     put_start(p);
@@ -312,12 +358,32 @@ static void load(machines *pair, program *p) {
     pair->plain->core = m->core;
 }
 
+static void compare_tiles(const machines *pair, uint64_t seed, uint64_t step) {
+    for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
+        const tly_pto_tile *tile = &pair->fast->core.tiles[i];
+        const tly_pto_elements *fast = &pair->fast->tiles->local[i];
+        const tly_pto_elements *plain = &pair->plain->tiles->local[i];
+        uint32_t len = tile->allocated ? tly_pto_payload_len(tile) : 0;
+        if (fast->extensions == plain->extensions && fast->defined == plain->defined &&
+            fast->used == plain->used && fast->stale == plain->stale &&
+            memcmp(fast->bytes, plain->bytes, fast->used) == 0) {
+            continue;
+        }
+        for (uint32_t k = 0; k < len; k++) {
+            if (tly_pto_payload_read(fast, tile, k) != tly_pto_payload_read(plain, tile, k)) {
+                fail_msg("seed %" PRIu64 ": tile %u differs after step %" PRIu64, seed, i, step);
+            }
+        }
+    }
+}
+
 static void compare(const machines *pair, uint64_t seed, uint64_t step) {
     tly_pto_place place = {0};
     char name[128];
     if (memcmp(pair->fast->memory.bytes, pair->plain->memory.bytes, MEMORY_LEN) != 0) {
         fail_msg("seed %" PRIu64 ": memory differs after step %" PRIu64, seed, step);
     }
+    compare_tiles(pair, seed, step);
     if (memcmp(&pair->fast->core, &pair->plain->core, sizeof(tly_pto_core)) == 0) {
         return;
     }
@@ -369,6 +435,7 @@ static void test_random_programs_run_alike(void **state) {
     uint64_t rounds = check_rounds(60);
     uint64_t seed = check_seed(4058);
     uint64_t steps = 0;
+    uint64_t num_tiles = 0;
     machines pair;
     pair_init(&pair, 3 * MEMORY_LEN / 4);
     print_message("# seed %" PRIu64 "\n", seed);
@@ -379,12 +446,17 @@ static void test_random_programs_run_alike(void **state) {
         p.calm = round % 2 == 1;
         uint64_t blocks = 2 + check_below(&p.rng, 30);
         for (uint64_t i = 0; i < blocks; i++) {
-            put_block(&p);
+            check_below(&p.rng, 4) == 0 ? put_tile_block(&p) : put_block(&p);
         }
         load(&pair, &p);
         steps += run_program(&pair, &p, seed + round);
+        for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
+            num_tiles += pair.fast->core.tiles[i].contents_defined;
+        }
     }
-    print_message("# %" PRIu64 " instructions on each path\n", steps);
+    print_message("# %" PRIu64 " instructions on each path, %" PRIu64 " tiles made\n", steps,
+                  num_tiles);
+    assert_true(rounds < 60 || num_tiles > rounds / 4);
     pair_cleanup(&pair);
 }
 
