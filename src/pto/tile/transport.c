@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pto/tile/transport.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -84,10 +85,13 @@ static void copy_runs(uint8_t *dst, uint64_t dst_stride, const uint8_t *src, uin
         len *= count;
         count = 1;
     }
+    /* No step behind the last row: the stride of a single row is any number. */
     for (uint32_t i = 0; i < count; i++) {
+        if (i > 0) {
+            dst += (ptrdiff_t)dst_stride;
+            src += (ptrdiff_t)src_stride;
+        }
         memcpy(dst, src, len);
-        dst += dst_stride;
-        src += src_stride;
     }
 }
 
