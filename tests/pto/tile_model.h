@@ -253,7 +253,7 @@ static inline uint64_t combine(tly_pto_tile_binary op, uint32_t dtype, uint64_t 
     case TLY_PTO_TILE_SUB:
         return as_number(a - b, dtype);
     case TLY_PTO_TILE_MUL:
-        return as_number(a * b, dtype);
+        return as_number((wide)((unsigned __int128)a * (unsigned __int128)b), dtype);
     case TLY_PTO_TILE_MAX:
         return as_number(a > b ? a : b, dtype);
     case TLY_PTO_TILE_MIN:
