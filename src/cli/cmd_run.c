@@ -10,6 +10,7 @@
 #include "cli/diagnose.h"
 #include "cli/handlers.h"
 #include "cli/options_table.h"
+#include "cli/run_bind.h"
 #include "cli/run_load.h"
 #include "cli/run_script.h"
 #include "cli/run_state.h"
@@ -37,6 +38,7 @@ typedef struct run_command {
     tly_load_options load;
     tly_tracer tracer;
     tly_run_stats stats;
+    tly_bindings bindings;
     uint64_t stop_pc;
     bool observed;
 } run_command;
@@ -317,6 +319,9 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
     if (status == TLY_OK) {
         status = show_result(r, error);
     }
+    if (status == TLY_OK) {
+        status = tly_bind_outputs(&r->bindings, r->machine, error);
+    }
     if (tly_cli_given(r->cli, TLY_CLI_RUN_TILES)) {
         tly_run_tiles_print(r->cli->out, r->machine);
     }
@@ -360,6 +365,9 @@ static tly_status prepare(run_command *r, tly_error *error) {
     if (status == TLY_OK) {
         status = set_registers(r, error);
     }
+    if (status == TLY_OK) {
+        status = tly_bind_inputs(&r->bindings, cli, r->context, r->machine, &r->loaded, error);
+    }
     return status;
 }
 
@@ -370,6 +378,7 @@ tly_status tly_cli_run_run(tly_cli *cli, tly_error *error) {
         choose_trace(&r);
         status = show(&r, run_program(&r, error), error);
     }
+    tly_bindings_cleanup(&r.bindings);
     tly_loaded_cleanup(&r.loaded);
     tly_program_cleanup(&r.program);
     tly_pto_machine_free(r.machine);

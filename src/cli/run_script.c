@@ -12,7 +12,7 @@
 #include "isa/table.h"
 #include "pto/fields.h"
 
-enum { MAX_WORDS = 12, LINE_LEN = 512, HAND = 16, MAX_PRINTED = 65536, ROW = 16 };
+enum { MAX_WORDS = 12, LINE_LEN = 512, MAX_PRINTED = 65536, ROW = 16 };
 
 /* One line, cut at blanks. */
 typedef struct action {
@@ -49,23 +49,10 @@ static tly_status number(const tly_script *s, const action *a, uint32_t word, ui
     return bad(error, a, "\"%.100s\" is neither a number nor a symbol", a->words[word]);
 }
 
-/* "16", or a hand and a place in it: "u#1" is tile 16. */
 static tly_status tile(const action *a, uint32_t word, uint32_t *out_tile, tly_error *error) {
-    static const char hands[] = "tumn";
-    const char *text = a->words[word], *digits = text;
-    const char *hand = strchr(hands, text[0] | 32);
-    char *end = NULL;
-    if (hand != NULL && text[0] != '\0' && text[1] == '#') {
-        digits = text + 2;
-    }
-    unsigned long value = strtoul(digits, &end, 10);
-    bool by_hand = digits != text;
-    if (end == digits || *end != '\0' || (by_hand && (value < 1 || value > HAND)) ||
-        (!by_hand && value >= TLY_PTO_NUM_TILES)) {
-        return bad(error, a, "\"%.100s\" is no tile: 0 to 63, or t#1 to n#16", text);
-    }
-    *out_tile = by_hand ? (uint32_t)(hand - hands) * HAND + (uint32_t)value - 1 : (uint32_t)value;
-    return TLY_OK;
+    return tly_run_tile_parse(a->words[word], out_tile)
+               ? TLY_OK
+               : bad(error, a, "\"%.100s\" is no tile: 0 to 63, or t#1 to n#16", a->words[word]);
 }
 
 static const char *end_name(int32_t end) {

@@ -2,6 +2,7 @@
 #include "cli/run_tiles.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tilery/convert.h>
@@ -160,4 +161,21 @@ void tly_run_tiles_print(FILE *out, const tly_pto_machine *m) {
             tly_run_tile_print(out, m, true, i);
         }
     }
+}
+
+bool tly_run_tile_parse(const char *text, uint32_t *out_tile) {
+    static const char hands[] = "tumn";
+    const uint32_t in_hand = TLY_PTO_NUM_TILES / 4;
+    const char *hand = text[0] != '\0' ? strchr(hands, text[0] | 32) : NULL;
+    const char *digits = hand != NULL && text[1] == '#' ? text + 2 : text;
+    bool by_hand = digits != text;
+    char *end = NULL;
+    unsigned long value = strtoul(digits, &end, 10);
+    if (*digits < '0' || *digits > '9' || *end != '\0' ||
+        (by_hand ? value < 1 || value > in_hand : value >= TLY_PTO_NUM_TILES)) {
+        return false;
+    }
+    *out_tile =
+        by_hand ? (uint32_t)(hand - hands) * in_hand + (uint32_t)value - 1 : (uint32_t)value;
+    return true;
 }

@@ -14,4 +14,7 @@ void tly_run_tiles_print(FILE *out, const tly_pto_machine *machine);
  * none where nothing is allocated. */
 void tly_run_tile_print(FILE *out, const tly_pto_machine *machine, bool shared, uint32_t index);
 
+/* "16", or a hand and a place in it: "u#1" is tile 16. False for what is no local tile. */
+bool tly_run_tile_parse(const char *text, uint32_t *out_tile);
+
 #endif

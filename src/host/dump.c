@@ -10,6 +10,7 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "host/types.h"
 #include "isa/table.h"
 #include "pto/fields.h"
 #include "pto/tile/store.h"
@@ -23,25 +24,11 @@ enum {
     FRACTAL_ROWS = 16
 };
 
-/* Element type in the tensor format by code of the tile machine; 0: stored as unsigned codes. */
-static const tly_dtype dtypes[32] = {
-    [TLY_PTO_FP64] = TLY_F64,    [TLY_PTO_FP32] = TLY_F32,    [TLY_PTO_TF32] = TLY_F32,
-    [TLY_PTO_HF32] = TLY_F32,    [TLY_PTO_FP16] = TLY_F16,    [TLY_PTO_BF16] = TLY_BF16,
-    [TLY_PTO_E4M3] = TLY_F8E4M3, [TLY_PTO_E5M2] = TLY_F8E5M2, [TLY_PTO_E2M1X2] = TLY_F4E2M1,
-    [TLY_PTO_E8M0] = TLY_F8E8M0, [TLY_PTO_S64] = TLY_I64,     [TLY_PTO_S32] = TLY_I32,
-    [TLY_PTO_S16] = TLY_I16,     [TLY_PTO_S8] = TLY_I8,       [TLY_PTO_S4X2] = TLY_I4,
-    [TLY_PTO_U64] = TLY_U64,     [TLY_PTO_U32] = TLY_U32,     [TLY_PTO_U16] = TLY_U16,
-    [TLY_PTO_U8] = TLY_U8,       [TLY_PTO_U4X2] = TLY_U4};
-
-static tly_dtype dtype_of(uint32_t code) {
-    return dtypes[code] != 0 ? dtypes[code] : tly_isa_dtype_bits(code) == 4 ? TLY_U4 : TLY_U8;
-}
-
 /* One tile and all that its tensor needs to stay. */
 typedef struct dumped {
     char name[16];
     const tly_pto_tile *tile;
-    const tly_pto_elements *elements;
+    tly_pto_elements *elements;
     tly_descriptor descriptor;
     tly_buffer_info buffer;
     uint64_t shape[2];
@@ -112,6 +99,7 @@ static tly_status describe_cells(dumped *d, tly_dtype dtype, tly_error *error) {
 static tly_status describe(dumped *d, tly_error *error) {
     const tly_pto_tile *t = d->tile;
     uint64_t len = tly_pto_tile_bytes(t);
+    tly_pto_elements_prepare(d->elements, t); /* elements that were cleared are zero here too */
     if (t->storage_kind == TLY_PTO_PREDICATE) {
         base_descriptor(d, TLY_U8, 1, len, len);
         describe_strided(d, (int64_t)len, 1);
@@ -128,7 +116,7 @@ static tly_status describe(dumped *d, tly_error *error) {
                              d->name);
     }
     bool fractal = t->layout == TLY_PTO_LAYOUT_ZN || t->layout == TLY_PTO_LAYOUT_NZ;
-    tly_dtype dtype = dtype_of(t->data_type);
+    tly_dtype dtype = tly_host_dtype(t->data_type);
     base_descriptor(d, dtype, fractal ? t->rows : t->valid_rows,
                     fractal ? t->columns : t->valid_columns, len);
     if (fractal) {
@@ -279,4 +267,19 @@ tly_status tly_host_dump_tiles(const tly_context *context, const tly_pto_machine
     tly_base_free(context, meta, sizeof(*meta) * NUM_ALL, _Alignof(metadata));
     tly_base_free(context, kv, sizeof(*kv) * NUM_ALL * KEYS_PER_TILE, _Alignof(tly_kv));
     return status;
+}
+
+tly_status tly_host_add_tile(const tly_pto_machine *m, uint32_t index, tly_store_writer *writer,
+                             const char *key, tly_error *error) {
+    dumped d = {.tile = &m->core.tiles[index], .elements = &m->tiles->local[index]};
+    snprintf(d.name, sizeof d.name, "tile %u", index);
+    if (!d.tile->allocated) {
+        return tly_base_fail(error, TLY_NOT_FOUND, TLY_NO_OFFSET, "tile-allocated",
+                             "%s is not allocated", d.name);
+    }
+    tly_status status = describe(&d, error);
+    const void *bytes = d.elements->bytes;
+    return status == TLY_OK
+               ? tly_store_writer_add(writer, key, strlen(key), &d.descriptor, &bytes, error)
+               : status;
 }

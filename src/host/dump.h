@@ -17,4 +17,9 @@
 tly_status tly_host_dump_tiles(const tly_context *context, const tly_pto_machine *machine,
                                const char *path, uint64_t *out_num_tiles, tly_error *error);
 
+/* Adds one local tile (0 .. 63) to a container that is being written, described like that, under a
+ * name of its own and without metadata. Errors: NOT_FOUND (not allocated), those of above. */
+tly_status tly_host_add_tile(const tly_pto_machine *machine, uint32_t tile,
+                             tly_store_writer *writer, const char *key, tly_error *error);
+
 #endif

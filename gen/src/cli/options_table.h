@@ -175,11 +175,15 @@ enum {
     TLY_CLI_RUN_SCRIPT = 12,
     TLY_CLI_RUN_TILES = 13,
     TLY_CLI_RUN_DUMP_TILES = 14,
-    TLY_CLI_RUN_ISA = 15,
-    TLY_CLI_RUN_FORMAT = 16,
-    TLY_CLI_RUN_ADDRESS = 17,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 18,
-    TLY_CLI_RUN_HELP = 19,
+    TLY_CLI_RUN_TENSOR = 15,
+    TLY_CLI_RUN_TILE = 16,
+    TLY_CLI_RUN_OUT = 17,
+    TLY_CLI_RUN_OUT_TILE = 18,
+    TLY_CLI_RUN_ISA = 19,
+    TLY_CLI_RUN_FORMAT = 20,
+    TLY_CLI_RUN_ADDRESS = 21,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 22,
+    TLY_CLI_RUN_HELP = 23,
 };
 
 enum {
@@ -416,6 +420,10 @@ static const tly_cli_option run_options[] = {
     {"script", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tiles", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"dump-tiles", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"tensor", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"out", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"out-tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_isa_choices},
     {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_format_choices},
     {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -878,7 +886,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 20, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 24, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -897,6 +905,11 @@ const tly_cli_command tly_cli_commands[] = {
     "cross_model_stop, or 0. The exit code is 8 if it broke a rule and the ring that\n"
     "took the trap has no vector; the message says which instruction, which rule and\n"
     "why. It is 9 if --max-steps were not enough.\n"
+    "\n"
+    "Tensors come from a server (unix:/PATH, tcp:HOST:PORT, tls:HOST:PORT) or from a\n"
+    "file of any format that is read here. A panel of CUBE cells that a server made\n"
+    "(LAYOUT cube_m16, cube_m32, cube_n8) goes into a tile byte by byte. A KEY may\n"
+    "have colons; a LAYOUT or TYPE:SHAPE is what stands last.\n"
     "\n"
     "Options:\n"
     "      --profile NAME       numerics: the reference on raw carriers, or real\n"
@@ -929,6 +942,17 @@ const tly_cli_command tly_cli_commands[] = {
     "                           capacity, what is defined, first elements\n"
     "      --dump-tiles FILE    write the allocated tiles at the end to a container,\n"
     "                           each in its own layout\n"
+    "      --tensor BINDING     before the run, SYMBOL=ADDRESS:KEY[:LAYOUT] or\n"
+    "                           FILE:KEY: a tensor goes to memory; row-major without\n"
+    "                           a layout; may be repeated\n"
+    "      --tile BINDING       before the run, TILE=ADDRESS:KEY[:LAYOUT] or\n"
+    "                           FILE:KEY: a tile (t#1 to n#16) of element 0; cube_n8\n"
+    "                           without a layout; may be repeated\n"
+    "      --out BINDING        after a clean run, SYMBOL=FILE:KEY[:TYPE:SHAPE]:\n"
+    "                           memory as a tensor in a container, such as\n"
+    "                           y=y.hrry:out:f32:4x64; may be repeated\n"
+    "      --out-tile BINDING   after a clean run, TILE=FILE:KEY: a tile as a\n"
+    "                           tensor, in its own layout; may be repeated\n"
     "      --isa RELEASE        release of the instruction set; without it what the\n"
     "                           program's note says, or 0.58.3: 0.58.0, 0.58.1,\n"
     "                           0.58.2, 0.58.3\n"
@@ -945,6 +969,8 @@ const tly_cli_command tly_cli_commands[] = {
     "    tilery run sum.s --result total,8\n"
     "  A tile of 30 x 60 halves for the program, and what it made of it:\n"
     "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\nprint tiles\\n' | tilery run work.elf --script -\n"
+    "  Weights from a server straight into tile u#1, as the matrix unit reads them, and the result in a file:\n"
+    "    tilery run layer.s --profile ieee --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:16x8\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
