@@ -9,6 +9,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/sigpipe.h"
+
 #define MAX_SPANS 64
 
 /* Shorter payloads are copied: together with what stands around them, that is one call less. */
@@ -138,7 +140,10 @@ static tly_net_result receive_tls(tly_net_tls *tls, const tly_wire_span *spans, 
  * read. */
 static tly_net_result send_file(int fd, int file, uint64_t offset, size_t len, uint64_t *out_len) {
     off_t at = (off_t)offset;
+    tly_base_sigpipe held;
+    tly_base_sigpipe_hold(&held);
     ssize_t n = sendfile(fd, file, &at, len);
+    tly_base_sigpipe_release(&held, n < 0);
     if (n < 0) {
         return classify();
     }

@@ -9,6 +9,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/error.h"
+#include "base/sigpipe.h"
 #include "net/tls_module.h"
 
 /* One read of the socket may bring this many records. */
@@ -276,6 +277,23 @@ static int write_some(void *at, const void *bytes, size_t len, size_t *out_len) 
     return n == 1 ? TLY_TLS_OK : judge(s, n);
 }
 
+/* All three may write: handshakes, keys that change, alerts. */
+static int read_quietly(void *at, void *bytes, size_t len, size_t *out_len) {
+    tly_base_sigpipe held;
+    tly_base_sigpipe_hold(&held);
+    int result = read_some(at, bytes, len, out_len);
+    tly_base_sigpipe_release(&held, result != TLY_TLS_OK);
+    return result;
+}
+
+static int write_quietly(void *at, const void *bytes, size_t len, size_t *out_len) {
+    tly_base_sigpipe held;
+    tly_base_sigpipe_hold(&held);
+    int result = write_some(at, bytes, len, out_len);
+    tly_base_sigpipe_release(&held, result != TLY_TLS_OK);
+    return result;
+}
+
 static int has_pending(const void *at) {
     const session *s = at;
     return SSL_has_pending(s->ssl);
@@ -284,8 +302,11 @@ static int has_pending(const void *at) {
 static void say_end(void *at) {
     session *s = at;
     if (SSL_is_init_finished(s->ssl)) {
+        tly_base_sigpipe held;
+        tly_base_sigpipe_hold(&held);
         SSL_shutdown(s->ssl);
         ERR_clear_error();
+        tly_base_sigpipe_release(&held, true);
     }
 }
 
@@ -313,8 +334,8 @@ const void *tly_tls_module_get(void) {
                                           close_library,
                                           start,
                                           end,
-                                          read_some,
-                                          write_some,
+                                          read_quietly,
+                                          write_quietly,
                                           has_pending,
                                           say_end,
                                           fingerprint,
