@@ -82,14 +82,12 @@ bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
     }
     context->bundle_active = true;
     context->bundle_body_active = false;
-    if (opening->kind == TLY_PTO_KIND_SYSTEM) {
-        context->barg = (tly_pto_barg){.block_type = TLY_PTO_KIND_SYSTEM};
-    } else {
-        context->barg = (tly_pto_barg){.block_type = opening->kind,
-                                       .transfer_type = opening->transfer,
-                                       .taken = opening->taken,
-                                       .bpcn = opening->target};
-    }
+    /* member by member: a wide copy of what was just written in bytes would wait for them */
+    bool system = opening->kind == TLY_PTO_KIND_SYSTEM;
+    context->barg.block_type = opening->kind;
+    context->barg.transfer_type = system ? 0 : opening->transfer;
+    context->barg.taken = !system && opening->taken;
+    context->barg.bpcn = system ? 0 : opening->target;
     context->bundle_sequential_pc = opening->sequential;
     context->frame_stack_return_target = opening->return_target;
     context->bpc = opening->trace ? context->tpc : pc;

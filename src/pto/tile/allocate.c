@@ -3,12 +3,8 @@
 
 #include "pto/tile/legal.h"
 
-/* Goes over all descriptors, unless nothing has changed. */
-static const tly_pto_tile_store *sum_up(const tly_pto_machine *m) {
+void tly_pto_sum_up(const tly_pto_machine *m) {
     tly_pto_tile_store *store = m->tiles;
-    if (store->summed) {
-        return store;
-    }
     store->in_use = 0;
     store->allocated = 0;
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
@@ -26,15 +22,6 @@ static const tly_pto_tile_store *sum_up(const tly_pto_machine *m) {
         }
     }
     store->summed = true;
-    return store;
-}
-
-uint64_t tly_pto_capacity_in_use(const tly_pto_machine *m) {
-    return sum_up(m)->in_use;
-}
-
-uint64_t tly_pto_allocated_tiles(const tly_pto_machine *m) {
-    return sum_up(m)->allocated;
 }
 
 void tly_pto_capacity_changed(tly_pto_machine *m) {

@@ -12,12 +12,25 @@ static inline uint32_t tly_pto_allocation_bytes(uint32_t pe_mask, uint32_t bytes
     return (uint32_t)(ones >> pe_mask % 16 * 4 & 15) * bytes;
 }
 
+/* Goes over all descriptors for the sums that the store keeps. */
+void tly_pto_sum_up(const tly_pto_machine *machine);
+
 /* Bytes of all active allocations, local and shared. It is kept; whoever changes a descriptor
  * other than through the functions below calls tly_pto_capacity_changed. */
-uint64_t tly_pto_capacity_in_use(const tly_pto_machine *machine);
+static inline uint64_t tly_pto_capacity_in_use(const tly_pto_machine *machine) {
+    if (!machine->tiles->summed) {
+        tly_pto_sum_up(machine);
+    }
+    return machine->tiles->in_use;
+}
 
 /* Bit i: local tile i is allocated. Kept in the same way. */
-uint64_t tly_pto_allocated_tiles(const tly_pto_machine *machine);
+static inline uint64_t tly_pto_allocated_tiles(const tly_pto_machine *machine) {
+    if (!machine->tiles->summed) {
+        tly_pto_sum_up(machine);
+    }
+    return machine->tiles->allocated;
+}
 void tly_pto_capacity_changed(tly_pto_machine *machine);
 
 /* Descriptor of a numeric tile whose shape is legal, with nothing defined. */

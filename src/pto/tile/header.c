@@ -97,22 +97,20 @@ uint32_t tly_pto_inferred_columns(const tly_pto_machine *m, bool has_source, uin
     return tile != NULL ? tile->columns : tly_pto_inferred_valid_columns(m, false, 0);
 }
 
-tly_pto_extent tly_pto_inferred_extent(const tly_pto_machine *m, bool has_source, uint32_t source) {
+void tly_pto_inferred_extent(const tly_pto_machine *m, bool has_source, uint32_t source,
+                             tly_pto_extent *out_extent) {
     const uint64_t *given = m->core.context.header.dimensions;
     bool all = in_range(given[0]) && in_range(given[1]) && in_range(given[2]);
     const tly_pto_tile *tile = all ? NULL : shape_source(m, has_source, source);
-    tly_pto_extent extent = {
-        .valid_rows = in_range(given[1]) ? (uint32_t)given[1]
-                      : tile != NULL     ? tile->valid_rows
-                                         : 1,
-        .valid_columns = in_range(given[0]) ? (uint32_t)given[0]
-                         : tile != NULL     ? tile->valid_columns
-                                            : 1,
-    };
-    extent.columns = in_range(given[2]) ? (uint32_t)given[2]
-                     : tile != NULL     ? tile->columns
-                                        : tly_pto_inferred_valid_columns(m, false, 0);
-    return extent;
+    out_extent->valid_rows = in_range(given[1]) ? (uint32_t)given[1]
+                             : tile != NULL     ? tile->valid_rows
+                                                : 1;
+    out_extent->valid_columns = in_range(given[0]) ? (uint32_t)given[0]
+                                : tile != NULL     ? tile->valid_columns
+                                                   : 1;
+    out_extent->columns = in_range(given[2]) ? (uint32_t)given[2]
+                          : tile != NULL     ? tile->columns
+                                             : tly_pto_inferred_valid_columns(m, false, 0);
 }
 
 tly_pto_extent tly_pto_header_extent(const tly_pto_header *header) {

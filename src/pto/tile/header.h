@@ -66,8 +66,8 @@ typedef struct tly_pto_extent {
 tly_pto_extent tly_pto_header_extent(const tly_pto_header *header);
 
 /* The three inferred extents. */
-tly_pto_extent tly_pto_inferred_extent(const tly_pto_machine *machine, bool has_source,
-                                       uint32_t source);
+void tly_pto_inferred_extent(const tly_pto_machine *machine, bool has_source, uint32_t source,
+                             tly_pto_extent *out_extent);
 
 /* LB0 is given; all that are given lie in 1 .. 65535. */
 bool tly_pto_check_dimensions(const tly_pto_machine *machine, tly_pto_plan *plan);

@@ -56,7 +56,7 @@ static shape primary_shape(const tly_pto_machine *m, const tly_pto_plan *plan, u
     }
     default: {
         bool has_source = plan->num_sources > 0;
-        extent = tly_pto_inferred_extent(m, has_source, has_source ? plan->sources[0] : 0);
+        tly_pto_inferred_extent(m, has_source, has_source ? plan->sources[0] : 0, &extent);
         return (shape){extent.valid_rows, extent.valid_columns, extent.columns, dtype};
     }
     }
