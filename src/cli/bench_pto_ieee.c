@@ -16,7 +16,7 @@ enum { MEMORY_LEN = 1 << 20, MAX_LINES = 5, MAX_REPEATS = 6 };
 
 #define COUNT(lines) (uint32_t)(sizeof(lines) / sizeof((lines)[0]))
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define NATIVE __attribute__((target("avx2"), optimize("O3")))
 #else
 #define NATIVE

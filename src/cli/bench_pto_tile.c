@@ -14,7 +14,7 @@
 
 /* What -march=native would give on the machine that measures, as far as plain loops gain from it.
  */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define TLY_BENCH_NATIVE __attribute__((target("avx2"), optimize("O3")))
 #else
 #define TLY_BENCH_NATIVE

@@ -968,9 +968,9 @@ const tly_cli_command tly_cli_commands[] = {
     "  A program, and what it left in memory:\n"
     "    tilery run sum.s --result total,8\n"
     "  A tile of 30 x 60 halves for the program, and what it made of it:\n"
-    "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\nprint tiles\\n' | tilery run work.elf --script -\n"
-    "  Weights from a server straight into tile u#1, as the matrix unit reads them, and the result in a file:\n"
-    "    tilery run layer.s --profile ieee --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:16x8\n"
+    "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\n' | tilery run a.elf --script -\n"
+    "  Weights from a server as a tile of cells, and the result in a file:\n"
+    "    tilery run layer.s --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:8x32\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
