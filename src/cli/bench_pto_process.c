@@ -105,7 +105,7 @@ static tly_status compare_algorithm(tly_pto_machine *m, const char *program, uin
         status = count_riscv(program, number, 2, &counts[1], error);
     }
     for (uint32_t i = 0; status == TLY_OK && i < rounds; i++) {
-        double ours, once, all = 0;
+        double ours = 0, once = 0, all = 0;
         status = rate_pto(m, algorithm, &ours, error);
         if (status == TLY_OK) {
             status = time_riscv(program, number, 1, &once, error);
@@ -113,8 +113,10 @@ static tly_status compare_algorithm(tly_pto_machine *m, const char *program, uin
         if (status == TLY_OK) {
             status = time_riscv(program, number, 1 + algorithm->riscv_times, &all, error);
         }
-        double theirs = (double)(counts[1] - counts[0]) * algorithm->riscv_times / (all - once);
-        ratios[i] = ours / theirs;
+        if (status == TLY_OK) {
+            double theirs = (double)(counts[1] - counts[0]) * algorithm->riscv_times / (all - once);
+            ratios[i] = ours / theirs;
+        }
     }
     if (status == TLY_OK) {
         qsort(ratios, rounds, sizeof(ratios[0]), by_size);

@@ -95,12 +95,37 @@ static inline __m128i to_half(__m256 x) {
                            _MM_FROUND_TO_NEAREST_INT);
 }
 
+enum { BLOCK = 8 }; /* vectors */
+
+/* A block whose NaNs stay what they are; 0 if there is one. */
+static inline int narrow_block(const float *value, uint16_t *out) {
+    __m256 nan = _mm256_setzero_ps();
+    for (size_t i = 0; i < BLOCK; i += 2) {
+        __m256 x = _mm256_loadu_ps(value + i * LANES);
+        __m256 y = _mm256_loadu_ps(value + (i + 1) * LANES);
+        nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, y, _CMP_UNORD_Q));
+        _mm_storeu_si128((__m128i *)(out + i * LANES),
+                         _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(out + (i + 1) * LANES),
+                         _mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+    }
+    return _mm256_movemask_ps(nan) == 0;
+}
+
 static __attribute__((noinline)) void narrow_loop(const float *value, uint16_t *out, size_t count) {
     float rest[LANES] = {0};
     uint16_t halves[LANES];
     size_t at = 0;
-    for (; at + LANES <= count; at += LANES) {
-        _mm_storeu_si128((__m128i *)(out + at), to_half(_mm256_loadu_ps(value + at)));
+    while (at + LANES <= count) {
+        if (at + BLOCK * LANES <= count && narrow_block(value + at, out + at)) {
+            at += BLOCK * LANES;
+            continue;
+        }
+        /* up to the end of the block, or of the row */
+        size_t end = at + BLOCK * LANES <= count ? at + BLOCK * LANES : count;
+        for (; at + LANES <= end; at += LANES) {
+            _mm_storeu_si128((__m128i *)(out + at), to_half(_mm256_loadu_ps(value + at)));
+        }
     }
     if (at < count) {
         memcpy(rest, value + at, (count - at) * sizeof(float));

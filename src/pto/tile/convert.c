@@ -111,11 +111,15 @@ static bool convert_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
     out->extensions = TLY_PTO_BY_ZEROS;
-    for (uint32_t row = 0; row < to->valid_rows; row++) {
+    /* rows without gaps are one */
+    bool whole = to->valid_columns == to->columns && to->columns == from->columns;
+    uint32_t num_rows = whole ? 1 : to->valid_rows;
+    size_t count = (size_t)to->valid_columns * (whole ? to->valid_rows : 1);
+    for (uint32_t row = 0; row < num_rows; row++) {
         m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control,
                                 in->bytes + (size_t)row * from->columns * from_bits / 8,
-                                out->bytes + (size_t)row * to->columns * to_bits / 8,
-                                to->valid_columns, &plan->flags);
+                                out->bytes + (size_t)row * to->columns * to_bits / 8, count,
+                                &plan->flags);
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);
     return true;

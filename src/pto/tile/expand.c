@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combination of a tile with a column or a row of another one, element for element
  * (asl/tile/model/execution/expansion). */
-#include <string.h>
-
+#include "base/bytes.h"
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
@@ -110,6 +109,17 @@ bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
     }
 }
 
+/* One element of 1, 2, 4 or 8 bytes, LANES times. */
+static void fill_line(uint64_t *line, const uint8_t *element, uint32_t width) {
+    uint64_t word = width == 1   ? element[0] * UINT64_C(0x0101010101010101)
+                    : width == 2 ? tly_base_load_u16(element) * UINT64_C(0x0001000100010001)
+                    : width == 4 ? tly_base_load_u32(element) * UINT64_C(0x0000000100000001)
+                                 : tly_base_load_u64(element);
+    for (uint32_t i = 0; i < LANES * width / 8; i++) {
+        tly_base_store_u64((uint8_t *)(line + i), word);
+    }
+}
+
 /* Rows of stored elements through the profile's row functions, where they cover the case. */
 static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     static const uint8_t operations[] = {[TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,
@@ -143,8 +153,8 @@ static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     out->extensions = TLY_PTO_BY_ZEROS;
     for (uint32_t row = 0; row < tile->valid_rows; row++) {
         const uint8_t *word = other->bytes + (size_t)row * broadcast->columns * width;
-        for (uint32_t i = 0; i < LANES && !by_column(plan); i++) {
-            memcpy((uint8_t *)line + i * width, word, width);
+        if (!by_column(plan)) {
+            fill_line(line, word, width);
         }
         for (uint32_t column = 0; column < tile->valid_columns; column += LANES) {
             uint32_t count = (uint32_t)tile->valid_columns - column;
