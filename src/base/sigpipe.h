@@ -28,7 +28,7 @@ static inline void tly_base_sigpipe_hold(tly_base_sigpipe *held) {
     }
 }
 
-/* `broken`: a write failed, so a signal may have come. */
+/* `broken`: not all was written, so a signal may have come. */
 static inline void tly_base_sigpipe_release(const tly_base_sigpipe *held, bool broken) {
     int saved = errno;
     if (broken && !held->was_pending) {

@@ -143,7 +143,7 @@ static tly_net_result send_file(int fd, int file, uint64_t offset, size_t len, u
     tly_base_sigpipe held;
     tly_base_sigpipe_hold(&held);
     ssize_t n = sendfile(fd, file, &at, len);
-    tly_base_sigpipe_release(&held, n < 0);
+    tly_base_sigpipe_release(&held, n < 0 || (size_t)n < len); /* it also comes behind a part */
     if (n < 0) {
         return classify();
     }

@@ -290,7 +290,7 @@ static int write_quietly(void *at, const void *bytes, size_t len, size_t *out_le
     tly_base_sigpipe held;
     tly_base_sigpipe_hold(&held);
     int result = write_some(at, bytes, len, out_len);
-    tly_base_sigpipe_release(&held, result != TLY_TLS_OK);
+    tly_base_sigpipe_release(&held, result != TLY_TLS_OK || *out_len < len);
     return result;
 }
 

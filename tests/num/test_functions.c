@@ -124,5 +124,8 @@ int main(void) {
         cmocka_unit_test(floats),
         cmocka_unit_test(doubles),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    mpfr_free_cache();
+    mpfr_mp_memory_cleanup();
+    return failed;
 }

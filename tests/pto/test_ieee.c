@@ -495,5 +495,8 @@ int main(void) {
         cmocka_unit_test(conversions),  cmocka_unit_test(to_integers),
         cmocka_unit_test(matrix_steps),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    mpfr_free_cache();
+    mpfr_mp_memory_cleanup();
+    return failed;
 }

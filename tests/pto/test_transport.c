@@ -178,7 +178,8 @@ static void model_store(const tly_pto_rows *rows, const tly_pto_tile *tile,
     for (uint32_t row = 0; row < rows->num_rows; row++) {
         for (uint32_t column = 0; column < rows->num_columns; column++) {
             uint64_t word = tly_pto_element_read(e, tile, tly_pto_tile_index(tile, row, column));
-            uint8_t *at = memory + rows->base + row * rows->stride + (uint64_t)column * bits / 8;
+            uint64_t address = rows->base + row * rows->stride + (uint64_t)column * bits / 8;
+            uint8_t *at = memory + address;
             if (bits == 4) {
                 uint32_t shift = column % 2 * 4;
                 *at = (uint8_t)((*at & ~(15u << shift)) | (word & 15) << shift);
