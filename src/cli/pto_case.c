@@ -65,7 +65,7 @@ static tly_status set(tly_pto_machine *m, const char *name, const json_t *value,
     if (!tly_pto_place_find(m, name, strlen(name), &place)) {
         return bad(error, "the machine has no such state", name);
     }
-    if (!value_of(place.field, value, &number)) {
+    if (!value_of(place.field, value, &number) || !tly_pto_place_admits(&place, number)) {
         return bad(error, "this is no value of that state", name);
     }
     tly_pto_place_write(m, &place, number);

@@ -128,6 +128,9 @@ static tly_status do_set(tly_script *s, const action *a, tly_error *error) {
     if (!tly_pto_field_value_find(place.field, a->words[2], strlen(a->words[2]), &value)) {
         status = number(s, a, 2, &value, error);
     }
+    if (status == TLY_OK && !tly_pto_place_admits(&place, value)) {
+        return bad(error, a, "that cannot be \"%.100s\"", a->words[2]);
+    }
     if (status == TLY_OK) {
         tly_pto_place_write(s->machine, &place, value);
     }

@@ -157,6 +157,7 @@ class Run(CommandTest):
                            ("alloc 1 128 U9 1 1", "is no element type"),
                            ("alloc 1 128 U8 1 1 square", "is no layout"),
                            ("alloc 1 128 U8 1 1 RowMajor 12", "is no mask"),
+                           ("set tile[0].layout 9", "that cannot be"),
                            ("print nothing", "the machine has no state")):
             self.fails(3, says, "run", source, "--script", self.write("one", text + "\n"))
 
