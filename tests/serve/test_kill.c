@@ -138,6 +138,12 @@ static void check_all(const put_folder *folder, putter *putters) {
 }
 
 static void killed_at_any_moment(void **state) {
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    print_message("the thread sanitizer cannot follow a fork with threads\n");
+    skip();
+#endif
+#endif
     const uint64_t rounds = check_rounds(4), seed = check_seed(4711);
     check_rng rng = {seed};
     putter putters[NUM_CLIENTS] = {0};
