@@ -368,7 +368,8 @@ static uint64_t model_convert(const row *to, mpfr_t exact, tly_pto_rounding roun
     mpfr_init2(down, EXACT_BITS);
     mpfr_init2(up, EXACT_BITS);
     double low_value = decode(to, low), high_value = decode(to, high);
-    double step = ldexp(1, (int)mpfr_get_exp(exact) - 1 - to->mantissa_bits);
+    /* beyond the largest number the next one would be as far away as the one before */
+    double step = ldexp(1, ilogb(largest(to)) - to->mantissa_bits);
     mpfr_set_d(down, isfinite(low_value) ? low_value : high_value - step, MPFR_RNDN);
     mpfr_set_d(up, isfinite(high_value) ? high_value : low_value + step, MPFR_RNDN);
     mpfr_sub(down, exact, down, MPFR_RNDN);
