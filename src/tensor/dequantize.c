@@ -7,17 +7,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/try.h"
 #include "num/number.h"
 #include "tensor/compose.h"
 #include "tensor/quant_walk.h"
-
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        tly_status status_ = (call);                                                               \
-        if (status_ != TLY_OK) {                                                                   \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
 
 typedef struct job {
     const tly_context *context;

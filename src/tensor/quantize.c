@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "base/try.h"
 #include "num/bits.h"
 #include "num/number.h"
 #include "tensor/compose.h"
@@ -37,14 +38,6 @@ struct tly_quantize {
     uint64_t groups_len; /* bytes of the three together */
     int64_t low, high;   /* of the codes */
 };
-
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        tly_status status_ = (call);                                                               \
-        if (status_ != TLY_OK) {                                                                   \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
 
 /* ---- the source --------------------------------------------------------------------------------
  */

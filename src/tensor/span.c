@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/try.h"
 #include "num/bits.h"
 #include "tensor/layouts.h"
 
@@ -257,14 +258,6 @@ static tly_status check_room(const tly_descriptor *d, uint32_t number, uint64_t 
     }
     return TLY_OK;
 }
-
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        tly_status status_ = (call);                                                               \
-        if (status_ != TLY_OK) {                                                                   \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
 
 static tly_status check_pointers(const tly_descriptor *d, uint32_t number, uint64_t extent,
                                  tly_error *error) {

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "base/try.h"
 #include "num/bits.h"
 #include "tensor/compose.h"
 #include "tensor/layouts.h"
@@ -25,14 +26,6 @@ struct tly_transcode {
     uint32_t num_params;    /* buffers of the quantization, the last ones */
     tly_own_descriptor own; /* what comes out */
 };
-
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        tly_status status_ = (call);                                                               \
-        if (status_ != TLY_OK) {                                                                   \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
 
 static int is_sparse(uint8_t layout) {
     return layout >= TLY_LAYOUT_COO && layout <= TLY_LAYOUT_CSF;

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "base/try.h"
 #include "num/bits.h"
 #include "tensor/layouts.h"
 #include "tensor/quant.h"
@@ -61,14 +62,6 @@ static tly_status need(const tly_view *v, uint32_t number, uint64_t count, uint6
     }
     return TLY_OK;
 }
-
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        tly_status status_ = (call);                                                               \
-        if (status_ != TLY_OK) {                                                                   \
-            return status_;                                                                        \
-        }                                                                                          \
-    } while (0)
 
 static const uint8_t *buffer(const tly_view *v, uint32_t number) {
     return v->tensor.buffers[number];
