@@ -326,3 +326,20 @@ uint64_t tly_pto_element_convert(const tly_pto_profile *profile, uint32_t from, 
     uint64_t source = tly_pto_canonical(value, from);
     return control->saturating ? saturate(source, from, to) : tly_pto_canonical(source, to);
 }
+
+uint64_t tly_pto_reduce_initial(tly_pto_reduction op, uint32_t dtype, uint64_t first) {
+    return op == TLY_PTO_REDUCE_SUM ? 0 : op == TLY_PTO_REDUCE_PRODUCT ? tly_pto_one(dtype) : first;
+}
+
+uint64_t tly_pto_element_reduce(const tly_pto_profile *profile, tly_pto_reduction op,
+                                uint32_t dtype, uint64_t accumulator, uint64_t value,
+                                bool *out_selected, uint8_t *flags) {
+    static const uint8_t binary[] = {
+        [TLY_PTO_REDUCE_SUM] = TLY_PTO_TILE_ADD,    [TLY_PTO_REDUCE_PRODUCT] = TLY_PTO_TILE_MUL,
+        [TLY_PTO_REDUCE_MIN] = TLY_PTO_TILE_MIN,    [TLY_PTO_REDUCE_MAX] = TLY_PTO_TILE_MAX,
+        [TLY_PTO_REDUCE_ARGMIN] = TLY_PTO_TILE_MIN, [TLY_PTO_REDUCE_ARGMAX] = TLY_PTO_TILE_MAX};
+    uint64_t result = tly_pto_element_binary(profile, (tly_pto_tile_binary)binary[op], dtype,
+                                             accumulator, value, flags);
+    *out_selected = result == value && result != accumulator;
+    return result;
+}

@@ -45,4 +45,13 @@ uint64_t tly_pto_element_convert(const tly_pto_profile *profile, uint32_t from, 
                                  const tly_pto_numeric_control *control, uint64_t value,
                                  uint8_t *flags);
 
+/* Where a reduction begins: 0, 1, or with the first element. */
+uint64_t tly_pto_reduce_initial(tly_pto_reduction op, uint32_t dtype, uint64_t first);
+
+/* One step of a reduction as the profile's binary operation; `*out_selected`: the value has taken
+ * the accumulator's place. */
+uint64_t tly_pto_element_reduce(const tly_pto_profile *profile, tly_pto_reduction op,
+                                uint32_t dtype, uint64_t accumulator, uint64_t value,
+                                bool *out_selected, uint8_t *flags);
+
 #endif

@@ -102,20 +102,10 @@ static uint64_t modulo(uint32_t dtype, uint64_t left, uint64_t right, uint8_t *f
     return tly_pto_scalar_carrier_is_zero(right, dtype) ? UINT64_MAX : left % right;
 }
 
-static uint64_t reduce_initial(tly_pto_reduction op, uint32_t dtype, uint64_t first) {
-    return op == TLY_PTO_REDUCE_SUM ? 0 : op == TLY_PTO_REDUCE_PRODUCT ? tly_pto_one(dtype) : first;
-}
-
 static uint64_t reduce_step(tly_pto_reduction op, uint32_t dtype, uint64_t accumulator,
                             uint64_t value, bool *out_selected, uint8_t *flags) {
-    static const uint8_t binary[] = {
-        [TLY_PTO_REDUCE_SUM] = TLY_PTO_TILE_ADD,    [TLY_PTO_REDUCE_PRODUCT] = TLY_PTO_TILE_MUL,
-        [TLY_PTO_REDUCE_MIN] = TLY_PTO_TILE_MIN,    [TLY_PTO_REDUCE_MAX] = TLY_PTO_TILE_MAX,
-        [TLY_PTO_REDUCE_ARGMIN] = TLY_PTO_TILE_MIN, [TLY_PTO_REDUCE_ARGMAX] = TLY_PTO_TILE_MAX};
-    uint64_t result = tly_pto_element_binary(&tly_pto_profile_v0, (tly_pto_tile_binary)binary[op],
-                                             dtype, accumulator, value, flags);
-    *out_selected = result == value && result != accumulator;
-    return result;
+    return tly_pto_element_reduce(&tly_pto_profile_v0, op, dtype, accumulator, value, out_selected,
+                                  flags);
 }
 
 static uint64_t mixed_expdif(uint32_t source, uint64_t left, uint64_t broadcast, uint8_t *flags) {
@@ -198,7 +188,7 @@ const tly_pto_profile tly_pto_profile_v0 = {
     .unary = unary,
     .compare = tly_pto_floating_compare,
     .modulo = modulo,
-    .reduce_initial = reduce_initial,
+    .reduce_initial = tly_pto_reduce_initial,
     .reduce_step = reduce_step,
     .mixed_expdif = mixed_expdif,
     .order_left = order_left,
