@@ -51,6 +51,24 @@ static inline void tly_base_store_u64(void *p, uint64_t v) {
     memcpy(p, &v, sizeof v);
 }
 
+/* The low 1, 2, 4 or 8 bytes of a number. */
+static inline void tly_base_store_uint(uint8_t *p, uint32_t len, uint64_t v) {
+    switch (len) {
+    case 1:
+        *p = (uint8_t)v;
+        break;
+    case 2:
+        tly_base_store_u16(p, (uint16_t)v);
+        break;
+    case 4:
+        tly_base_store_u32(p, (uint32_t)v);
+        break;
+    default:
+        tly_base_store_u64(p, v);
+        break;
+    }
+}
+
 /* Outside bytes being read. `base` stays, so that tly_cursor_offset can name a byte in an error.
  * Every read returns 1, or 0 when the bytes do not reach; then nothing has moved. */
 typedef struct tly_cursor {

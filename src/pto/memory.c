@@ -58,21 +58,7 @@ void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {
 }
 
 void tly_pto_poke(tly_pto_machine *m, uint64_t address, uint32_t size, uint64_t value) {
-    uint8_t *at = m->memory.bytes + address;
-    switch (size) {
-    case 1:
-        *at = (uint8_t)value;
-        break;
-    case 2:
-        tly_base_store_u16(at, (uint16_t)value);
-        break;
-    case 4:
-        tly_base_store_u32(at, (uint32_t)value);
-        break;
-    default:
-        tly_base_store_u64(at, value);
-        break;
-    }
+    tly_base_store_uint(m->memory.bytes + address, size, value);
     tly_pto_memory_wrote(m, address, size);
 }
 

@@ -49,23 +49,6 @@ static inline bool pair_reachable(uint64_t address, uint32_t bytes, uint64_t lim
                                : sizeof(type) == 4 ? tly_base_load_u32(at)                         \
                                                    : tly_base_load_u64(at)))
 
-static inline void write_bytes(uint8_t *at, uint32_t bytes, uint64_t value) {
-    switch (bytes) {
-    case 1:
-        *at = (uint8_t)value;
-        break;
-    case 2:
-        tly_base_store_u16(at, (uint16_t)value);
-        break;
-    case 4:
-        tly_base_store_u32(at, (uint32_t)value);
-        break;
-    default:
-        tly_base_store_u64(at, value);
-        break;
-    }
-}
-
 /* Memory as the current ring sees it; read anew behind every routine that may change it. */
 typedef struct window {
     uint8_t *bytes;
@@ -292,7 +275,7 @@ run(tly_pto_machine *m, tly_pto_unit *unit, uint64_t *steps, tly_pto_fast_result
             __builtin_expect(!quiet(&w, address), 0)) {                                            \
             goto leave;                                                                            \
         }                                                                                          \
-        write_bytes(w.bytes + address, len_, AT(op->c));                                           \
+        tly_base_store_uint(w.bytes + address, len_, AT(op->c));                                   \
         NEXT;                                                                                      \
     }
 #define MOVED_STORE(label, len_, address_, updated_)                                               \
@@ -304,7 +287,7 @@ run(tly_pto_machine *m, tly_pto_unit *unit, uint64_t *steps, tly_pto_fast_result
             __builtin_expect(!quiet(&w, address), 0)) {                                            \
             goto leave;                                                                            \
         }                                                                                          \
-        write_bytes(w.bytes + address, len_, AT(op->c));                                           \
+        tly_base_store_uint(w.bytes + address, len_, AT(op->c));                                   \
         AT(op->d) = updated;                                                                       \
         NEXT;                                                                                      \
     }
@@ -317,8 +300,8 @@ run(tly_pto_machine *m, tly_pto_unit *unit, uint64_t *steps, tly_pto_fast_result
         }                                                                                          \
         uint64_t first_value = AT(op->c);                                                          \
         uint64_t second_value = AT(op->d2);                                                        \
-        write_bytes(w.bytes + address, len_, first_value);                                         \
-        write_bytes(w.bytes + address + (len_), len_, second_value);                               \
+        tly_base_store_uint(w.bytes + address, len_, first_value);                                 \
+        tly_base_store_uint(w.bytes + address + (len_), len_, second_value);                       \
         NEXT;                                                                                      \
     }
 #define STORE(name, len_, type)                                                                    \
