@@ -38,8 +38,7 @@ static size_t place_len(const char *text, int *out_is_address) {
 /* Is it the name of a layout (a panel of any element type)? Files with profiles are not: a path
  * could be part of a key. */
 static int is_layout(const char *text) {
-    if (strcmp(text, "native") == 0 || strcmp(text, "row-major") == 0 ||
-        strcmp(text, "column-major") == 0) {
+    if (strcmp(text, "native") == 0 || tly_layouts_core_tag(text) != 0) {
         return 1;
     }
     for (uint32_t i = 0; tly_panel_name(i) != NULL; i++) {
@@ -125,8 +124,8 @@ static tly_status target_of(const char *layout, const tly_descriptor *d, tly_des
     uint64_t panel_len = 0;
     size_t len = 0;
     memset(out, 0, sizeof *out);
-    if (strcmp(layout, "row-major") == 0 || strcmp(layout, "column-major") == 0) {
-        out->layout = layout[0] == 'r' ? TLY_LAYOUT_ROW_MAJOR : TLY_LAYOUT_COL_MAJOR;
+    out->layout = tly_layouts_core_tag(layout);
+    if (out->layout != 0) {
         return TLY_OK;
     }
     tly_status status = tly_panel_by_name(layout, d->dtype, 0, &profile, error);

@@ -40,6 +40,8 @@ typedef struct run_command {
     tly_run_stats stats;
     tly_bindings bindings;
     uint64_t stop_pc;
+    uint64_t free_at; /* where `frees` */
+    bool frees;
     bool observed;
 } run_command;
 
@@ -124,7 +126,18 @@ static tly_status set_registers(run_command *r, tly_error *error) {
 
 static int observe(void *user, tly_pto_machine *m, const tly_pto_step *step) {
     run_command *r = user;
-    return tly_tracer_observe(&r->tracer, m, step);
+    int goes_on = tly_tracer_observe(&r->tracer, m, step);
+    if (r->frees && m->core.context.tpc == r->free_at) {
+        tly_bind_give_back(&r->bindings, m);
+    }
+    return goes_on;
+}
+
+static tly_status choose_frees(run_command *r, tly_error *error) {
+    r->frees = tly_cli_given(r->cli, TLY_CLI_RUN_FREE_AT);
+    return r->frees ? tly_loaded_address(&r->loaded, tly_cli_value(r->cli, TLY_CLI_RUN_FREE_AT, ""),
+                                         &r->free_at, NULL, error)
+                    : TLY_OK;
 }
 
 static void choose_trace(run_command *r) {
@@ -136,7 +149,7 @@ static void choose_trace(run_command *r) {
     if (trace != NULL) {
         r->tracer.form = strcmp(trace, "text") == 0 ? TLY_TRACE_TEXT : TLY_TRACE_JSONL;
     }
-    r->observed = trace != NULL || r->tracer.stats != NULL;
+    r->observed = trace != NULL || r->tracer.stats != NULL || r->frees;
 }
 
 /* The instruction at an address, as far as memory has one. */
@@ -153,6 +166,13 @@ static const char *insn_at(const run_command *r, uint64_t pc, char *out_text, si
     return out_text;
 }
 
+/* What helps a program that has no more room for tiles. */
+static const char *hint_for(const run_command *r, uint32_t rule) {
+    bool full = rule == TLY_PTO_RULE_TILE_CAPACITY || rule == TLY_PTO_RULE_TILE_HAND_FULL;
+    return full && !r->frees ? "; no instruction gives a tile back, the host does with --free-at"
+                             : "";
+}
+
 /* A clean end is TLY_OK; everything else says what, where and why. */
 static tly_status report(const run_command *r, const tly_pto_run_result *result, tly_error *error) {
     const tly_pto_core *core = &r->machine->core;
@@ -165,9 +185,9 @@ static tly_status report(const run_command *r, const tly_pto_run_result *result,
         tly_pto_reason_text(&r->machine->reason, reason, sizeof reason);
         return tly_base_fail(
             error, TLY_GUEST_FAULT, TLY_NO_OFFSET, tly_pto_rule_name(r->machine->reason.rule),
-            "%s at 0x%" PRIx64 " (%s), address 0x%" PRIx64 ", after %" PRIu64 " steps: %s",
+            "%s at 0x%" PRIx64 " (%s), address 0x%" PRIx64 ", after %" PRIu64 " steps: %s%s",
             tly_pto_fault_name(core->last_fault), pc, insn_at(r, pc, insn, sizeof insn),
-            core->fault_address, result->num_steps, reason);
+            core->fault_address, result->num_steps, reason, hint_for(r, r->machine->reason.rule));
     case TLY_PTO_END_FETCH:
         return tly_base_fail(error, TLY_GUEST_FAULT, TLY_NO_OFFSET, "run-fetch",
                              "no instruction can be fetched from 0x%" PRIx64 " after %" PRIu64
@@ -364,6 +384,9 @@ static tly_status prepare(run_command *r, tly_error *error) {
     }
     if (status == TLY_OK) {
         status = set_registers(r, error);
+    }
+    if (status == TLY_OK) {
+        status = choose_frees(r, error);
     }
     if (status == TLY_OK) {
         status = tly_bind_inputs(&r->bindings, cli, r->context, r->machine, &r->loaded, error);

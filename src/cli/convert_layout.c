@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/convert_layout.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
+#include "cli/text.h"
 
-static const struct {
-    const char *name;
-    uint8_t tag;
-} layouts[] = {
-    {"row-major", TLY_LAYOUT_ROW_MAJOR},
-    {"column-major", TLY_LAYOUT_COL_MAJOR},
-    {"tiled", TLY_LAYOUT_TILED},
-    {"morton", TLY_LAYOUT_MORTON},
-    {"hilbert", TLY_LAYOUT_HILBERT},
-    {"coo", TLY_LAYOUT_COO},
-    {"csr", TLY_LAYOUT_CSR},
-    {"csc", TLY_LAYOUT_CSC},
-    {"csf", TLY_LAYOUT_CSF},
+/* What can be asked for. Their names are the format's, in any case. */
+static const uint8_t tags[] = {
+    TLY_LAYOUT_ROW_MAJOR, TLY_LAYOUT_COL_MAJOR, TLY_LAYOUT_TILED,
+    TLY_LAYOUT_MORTON,    TLY_LAYOUT_HILBERT,   TLY_LAYOUT_COO,
+    TLY_LAYOUT_CSR,       TLY_LAYOUT_CSC,       TLY_LAYOUT_CSF,
 };
+
+enum { MAX_TILE_EXTENT = 1 << 30 };
 
 static tly_status bad_name(const char *text, tly_error *error) {
     return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "layout-name",
@@ -28,38 +23,23 @@ static tly_status bad_name(const char *text, tly_error *error) {
                          text);
 }
 
-/* "16x8": the extents of a tile. */
-static int read_tile(const char *text, tly_convert_layout *out) {
-    while (out->num_tile < TLY_MAX_RANK) {
-        char *end;
-        unsigned long long extent = *text >= '1' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-        if (extent == 0 || extent > 1u << 30) {
-            return 0;
-        }
-        out->tile[out->num_tile++] = extent;
-        if (*end == '\0') {
-            return 1;
-        }
-        if (*end != 'x') {
-            return 0;
-        }
-        text = end + 1;
-    }
-    return 0;
-}
-
 tly_status tly_convert_layout_parse(const char *text, tly_convert_layout *out_layout,
                                     tly_error *error) {
     const char *colon = strchr(text, ':');
     size_t len = colon != NULL ? (size_t)(colon - text) : strlen(text);
     memset(out_layout, 0, sizeof *out_layout);
-    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
-        if (strlen(layouts[i].name) == len && memcmp(layouts[i].name, text, len) == 0) {
-            out_layout->tag = layouts[i].tag;
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        const char *name = tly_layout_name(tags[i]);
+        if (strlen(name) == len && strncasecmp(name, text, len) == 0) {
+            out_layout->tag = tags[i];
         }
     }
+    if (colon != NULL) {
+        out_layout->num_tile =
+            tly_text_extents(colon + 1, 1, MAX_TILE_EXTENT, out_layout->tile, TLY_MAX_RANK);
+    }
     if (out_layout->tag == 0 || (out_layout->tag == TLY_LAYOUT_TILED) != (colon != NULL) ||
-        (colon != NULL && !read_tile(colon + 1, out_layout))) {
+        (colon != NULL && out_layout->num_tile == 0)) {
         return bad_name(text, error);
     }
     return TLY_OK;

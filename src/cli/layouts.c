@@ -14,16 +14,25 @@
 #include "cli/text.h"
 
 static const struct core_layout {
-    const char *name; /* as tly_layout_name says it */
+    uint8_t tag;      /* tly_layout_name has its name */
     const char *also; /* the same in short */
-    uint8_t tag;
     const char *summary;
 } core_layouts[] = {
-    {"row-major", "row-major", TLY_LAYOUT_ROW_MAJOR, "the last index runs fastest"},
-    {"column-major", "col-major", TLY_LAYOUT_COL_MAJOR, "the first index runs fastest"},
+    {TLY_LAYOUT_ROW_MAJOR, "row-major", "the last index runs fastest"},
+    {TLY_LAYOUT_COL_MAJOR, "col-major", "the first index runs fastest"},
 };
 
 #define NUM_CORE (sizeof core_layouts / sizeof core_layouts[0])
+
+uint8_t tly_layouts_core_tag(const char *text) {
+    for (uint32_t i = 0; i < NUM_CORE; i++) {
+        if (strcasecmp(text, tly_layout_name(core_layouts[i].tag)) == 0 ||
+            strcasecmp(text, core_layouts[i].also) == 0) {
+            return core_layouts[i].tag;
+        }
+    }
+    return 0;
+}
 
 void tly_layouts_init(tly_layouts *layouts) {
     memset(layouts, 0, sizeof *layouts);
@@ -143,7 +152,7 @@ static tly_status unknown(const char *text, tly_error *error) {
     char shown[96];
     nearer(text, "native", &nearest, &least);
     for (uint32_t i = 0; i < NUM_CORE; i++) {
-        nearer(text, core_layouts[i].name, &nearest, &least);
+        nearer(text, tly_layout_name(core_layouts[i].tag), &nearest, &least);
         nearer(text, core_layouts[i].also, &nearest, &least);
     }
     for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
@@ -170,11 +179,9 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
         layouts->asked = layouts->native = 1;
         return TLY_OK;
     }
-    for (uint32_t i = 0; i < NUM_CORE; i++) {
-        if (strcasecmp(text, core_layouts[i].name) == 0 ||
-            strcasecmp(text, core_layouts[i].also) == 0) {
-            return add(layouts, core_layouts[i].tag, NULL, error);
-        }
+    uint8_t core = tly_layouts_core_tag(text);
+    if (core != 0) {
+        return add(layouts, core, NULL, error);
     }
     for (uint32_t i = 0; (name = tly_panel_name(i)) != NULL; i++) {
         if (strcasecmp(text, name) == 0) {
@@ -256,7 +263,7 @@ static int next_name(uint32_t *position, const char **out_name, const char **out
         *out_name = "native";
         *out_summary = "as the server keeps it";
     } else if (i <= NUM_CORE) {
-        *out_name = core_layouts[i - 1].name;
+        *out_name = tly_layout_name(core_layouts[i - 1].tag);
         *out_summary = core_layouts[i - 1].summary;
     } else {
         *out_name = tly_panel_name(i - 1 - (uint32_t)NUM_CORE);

@@ -24,6 +24,9 @@ typedef struct tly_layouts {
     uint8_t metadata[TLY_LAYOUTS_MAX][TLY_LAYOUTS_METADATA_LEN];
 } tly_layouts;
 
+/* The tag of "row-major" or "column-major", in upper or lower case; 0 for other text. */
+uint8_t tly_layouts_core_tag(const char *text);
+
 void tly_layouts_init(tly_layouts *layouts);
 
 /* May the answer come in a layout that is not in the list? */

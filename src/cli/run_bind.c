@@ -2,13 +2,13 @@
 #include "cli/run_bind.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "cli/bring.h"
 #include "cli/options_table.h"
 #include "cli/run_tiles.h"
+#include "cli/text.h"
 #include "host/dump.h"
 #include "host/fill.h"
 #include "pto/machine.h"
@@ -75,15 +75,37 @@ static tly_status bind_tensor(const char *text, const tly_context *context, tly_
     return status;
 }
 
-static tly_status bind_tile(const char *text, const tly_context *context, tly_pto_machine *m,
-                            tly_error *error) {
+/* "u#1", or several tiles as "u#1,u#2". Returns how many there are, 0 for what are no tiles or
+ * names one twice. */
+static uint32_t read_tiles(const char *where, uint32_t *out_tiles) {
+    char text[WHERE_LEN], *rest = text;
+    uint64_t seen = 0;
+    uint32_t num = 0;
+    snprintf(text, sizeof text, "%s", where);
+    while (rest != NULL) {
+        char *one = strsep(&rest, ",");
+        if (!tly_run_tile_parse(one, &out_tiles[num]) || (seen >> out_tiles[num] & 1) != 0) {
+            return 0;
+        }
+        seen |= UINT64_C(1) << out_tiles[num++];
+    }
+    return num;
+}
+
+static tly_status bind_tile(tly_bindings *b, const char *text, const tly_context *context,
+                            tly_pto_machine *m, tly_error *error) {
     char where[WHERE_LEN];
     tly_bring_from from;
     tly_brought brought;
-    uint32_t tile = 0;
+    uint32_t tiles[TLY_PTO_NUM_TILES], num = 0;
     const char *rest = cut_where(text, where);
-    if (rest == NULL || !tly_run_tile_parse(where, &tile)) {
-        return usage(error, "--tile takes TILE=ADDRESS:KEY[:LAYOUT] with t#1 to n#16 as TILE",
+    if (rest != NULL) {
+        num = read_tiles(where, tiles);
+    }
+    if (num == 0) {
+        return usage(error,
+                     "--tile takes TILE=ADDRESS:KEY[:LAYOUT] with t#1 to n#16 as TILE, or several "
+                     "as t#1,t#2",
                      text);
     }
     tly_status status = tly_bring_parse(rest, &from, error);
@@ -93,7 +115,10 @@ static tly_status bind_tile(const char *text, const tly_context *context, tly_pt
     if (status != TLY_OK) {
         return status;
     }
-    status = tly_host_fill_tile(m, tile, brought.descriptor, brought.bytes, error);
+    status = tly_host_fill_tiles(m, tiles, num, brought.descriptor, brought.bytes, error);
+    for (uint32_t i = 0; i < num; i++) {
+        b->filled_tiles |= UINT64_C(1) << tiles[i];
+    }
     tly_brought_cleanup(&brought);
     return status;
 }
@@ -118,29 +143,13 @@ static tly_status writer_of(tly_bindings *b, const tly_context *context, const c
     return status;
 }
 
-/* "64x128"; returns the rank, 0 for what is no shape. */
-static uint32_t read_shape(const char *text, uint64_t *out_shape) {
-    uint32_t rank = 0;
-    while (rank < TLY_MAX_RANK && *text >= '0' && *text <= '9') {
-        char *end;
-        out_shape[rank++] = strtoull(text, &end, 10);
-        if (*end == '\0') {
-            return rank;
-        }
-        if (*end != 'x') {
-            return 0;
-        }
-        text = end + 1;
-    }
-    return 0;
-}
-
 /* "KEY" or "KEY:TYPE:SHAPE"; the key may have colons. */
 static tly_status read_key(tly_bind_out *out, const char *text, tly_dtype *out_dtype,
                            uint32_t *out_rank, tly_error *error) {
     size_t len = strlen(text);
     const char *shape = strrchr(text, ':');
-    *out_rank = shape != NULL ? read_shape(shape + 1, out->shape) : 0;
+    *out_rank =
+        shape != NULL ? tly_text_extents(shape + 1, 0, UINT64_MAX, out->shape, TLY_MAX_RANK) : 0;
     *out_dtype = 0;
     if (*out_rank != 0) {
         const char *type = shape - 1;
@@ -242,7 +251,7 @@ tly_status tly_bind_inputs(tly_bindings *b, const tly_cli *cli, const tly_contex
         if (option == TLY_CLI_RUN_TENSOR) {
             status = bind_tensor(cli->repeats[i].value, context, m, loaded, error);
         } else if (option == TLY_CLI_RUN_TILE) {
-            status = bind_tile(cli->repeats[i].value, context, m, error);
+            status = bind_tile(b, cli->repeats[i].value, context, m, error);
         }
     }
     return status;
@@ -262,6 +271,14 @@ tly_status tly_bind_outputs(const tly_bindings *b, const tly_pto_machine *m, tly
         status = tly_store_writer_commit(b->files[i].writer, error);
     }
     return status;
+}
+
+void tly_bind_give_back(const tly_bindings *b, tly_pto_machine *m) {
+    for (uint32_t tile = 0; tile < TLY_PTO_NUM_TILES; tile++) {
+        if ((b->filled_tiles >> tile & 1) == 0 && m->core.tiles[tile].allocated) {
+            tly_pto_tile_release(m, tile, NULL);
+        }
+    }
 }
 
 void tly_bindings_cleanup(tly_bindings *b) {

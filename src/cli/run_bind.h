@@ -33,6 +33,7 @@ typedef struct tly_bindings {
         tly_store_writer *writer;
     } files[TLY_BIND_MAX];
     uint32_t num_files;
+    uint64_t filled_tiles; /* bit i: local tile i came by --tile */
 } tly_bindings;
 
 /* Brings every tensor that --tensor and --tile name into memory and tiles, in the order of the
@@ -42,6 +43,9 @@ typedef struct tly_bindings {
  * reading and transcoding. */
 tly_status tly_bind_inputs(tly_bindings *bindings, const tly_cli *cli, const tly_context *context,
                            tly_pto_machine *machine, const tly_loaded *loaded, tly_error *error);
+
+/* Gives back every local tile but those of --tile. */
+void tly_bind_give_back(const tly_bindings *bindings, tly_pto_machine *machine);
 
 /* Writes the results; containers appear whole or not at all. Errors: those of
  * tly_store_writer_*, NOT_FOUND (a tile that is not allocated). */

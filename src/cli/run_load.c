@@ -8,6 +8,7 @@
 #include "asm/object.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "cli/source.h"
 
 /* Text without control characters that is neither ELF nor hex is assembly. */
 static int looks_like_text(const tly_program *program) {
@@ -19,6 +20,27 @@ static int looks_like_text(const tly_program *program) {
         }
     }
     return len > 0;
+}
+
+/* Bytes that are no ELF could be flat code; a file of tensors is none. */
+static tly_status refuse_tensors(const tly_context *context, const char *path, const tly_file *file,
+                                 tly_error *error) {
+    tly_source *source = NULL;
+    const char *format = NULL;
+    if (file->len >= 4 && memcmp(file->bytes, "HRRY", 4) == 0) {
+        format = "hurray";
+    } else if (strcmp(path, "-") != 0 &&
+               tly_source_open(context, path, 1, &source, NULL) == TLY_OK) {
+        format = tly_source_format(source);
+    }
+    tly_status status =
+        format == NULL ? TLY_OK
+                       : tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "run-tensors",
+                                       "%.300s is a file of tensors (%s), not a program; --tensor "
+                                       "and --tile bring tensors to one",
+                                       path, format);
+    tly_source_free(source);
+    return status;
 }
 
 static tly_status assemble(const tly_context *context, const tly_load_options *options,
@@ -73,9 +95,11 @@ tly_status tly_load_read(const tly_context *context, const tly_load_options *opt
     }
     int is_flat = out_program->object == NULL && out_program->bytes == out_program->file.bytes &&
                   out_program->len == out_program->file.len;
-    if (is_asm ||
-        (strcmp(options->format, "auto") == 0 && is_flat && looks_like_text(out_program))) {
+    int is_unknown = strcmp(options->format, "auto") == 0 && is_flat;
+    if (is_asm || (is_unknown && looks_like_text(out_program))) {
         status = assemble(context, options, out_program, error);
+    } else if (is_unknown) {
+        status = refuse_tensors(context, options->path, &out_program->file, error);
     }
     if (status == TLY_OK && out_program->object != NULL && !options->ignore_identity) {
         status = tly_asm_check_identity(out_program->object, options->release, error);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/text.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -105,4 +107,26 @@ void tly_text_wrap(FILE *out, size_t indent, size_t width, const char *text) {
 
 const char *tly_text_s(uint64_t num) {
     return num == 1 ? "" : "s";
+}
+
+uint32_t tly_text_extents(const char *text, uint64_t min, uint64_t max, uint64_t *out_extents,
+                          uint32_t room) {
+    uint32_t num = 0;
+    while (num < room && *text >= '0' && *text <= '9') {
+        char *end;
+        errno = 0;
+        uint64_t extent = strtoull(text, &end, 10);
+        if (errno != 0 || extent < min || extent > max) {
+            return 0;
+        }
+        out_extents[num++] = extent;
+        if (*end == '\0') {
+            return num;
+        }
+        if (*end != 'x') {
+            return 0;
+        }
+        text = end + 1;
+    }
+    return 0;
 }

@@ -25,4 +25,9 @@ void tly_text_wrap(FILE *out, size_t indent, size_t width, const char *text);
 /* "1.5 MiB": three significant digits and a binary unit. Returns `out`. */
 const char *tly_text_bytes(char *out, size_t capacity, uint64_t bytes);
 
+/* Reads extents as in "64x128". Returns how many there are; 0 for what is no list of 1 to `room`
+ * extents, each from `min` to `max`. */
+uint32_t tly_text_extents(const char *text, uint64_t min, uint64_t max, uint64_t *out_extents,
+                          uint32_t room);
+
 #endif

@@ -68,6 +68,14 @@ static tly_status rows_of(const tly_descriptor *d, wanted *out, tly_error *error
     return TLY_OK;
 }
 
+/* Too large or nothing at all: allocation says so. */
+static void set_capacity(wanted *w, uint64_t len) {
+    uint64_t capacity = (len + CAPACITY_UNIT - 1) / CAPACITY_UNIT * CAPACITY_UNIT;
+    w->shape.capacity_bytes = capacity > UINT32_MAX - CAPACITY_UNIT ? UINT32_MAX
+                              : capacity == 0                       ? CAPACITY_UNIT
+                                                                    : (uint32_t)capacity;
+}
+
 static tly_status wanted_of(const tly_descriptor *d, wanted *out, tly_error *error) {
     memset(out, 0, sizeof *out);
     out->shape.size = sizeof out->shape;
@@ -95,12 +103,43 @@ static tly_status wanted_of(const tly_descriptor *d, wanted *out, tly_error *err
         return unsupported(error, "tile-layout",
                            "a tile is filled from a row-major tensor or a panel of CUBE cells");
     }
-    /* too large or nothing at all: allocation says so */
-    uint64_t capacity = (len + CAPACITY_UNIT - 1) / CAPACITY_UNIT * CAPACITY_UNIT;
-    out->shape.capacity_bytes = capacity > UINT32_MAX - CAPACITY_UNIT ? UINT32_MAX
-                                : capacity == 0                       ? CAPACITY_UNIT
-                                                                      : (uint32_t)capacity;
+    set_capacity(out, len);
     return status;
+}
+
+/* Part `part` of `num_parts` of a panel, and where its bytes begin. Cells follow each other along
+ * the columns (of B, or K of A), so a part is one run of bytes. */
+static tly_status part_of(const wanted *whole, uint32_t part, uint32_t num_parts, wanted *out,
+                          uint64_t *out_at, tly_error *error) {
+    const uint32_t layout = whole->shape.layout, dtype = whole->shape.data_type;
+    const uint32_t columns = whole->shape.valid_columns;
+    *out = *whole;
+    *out_at = 0;
+    if (num_parts == 1) {
+        return TLY_OK;
+    }
+    const uint32_t width = tly_pto_cube_shape_of(layout, 1, 1, dtype).cell_columns;
+    if (width == 0) {
+        return unsupported(error, "tile-parts", "only a panel of cells goes into several tiles");
+    }
+    const uint32_t units = columns / width + (columns % width != 0);
+    const uint32_t units_each = units / num_parts + (units % num_parts != 0);
+    if (units == 0 || units_each * (num_parts - 1) >= units) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "tile-parts",
+                             "%u columns in cells of %u are too few for %u tiles", columns, width,
+                             num_parts);
+    }
+    const uint32_t first = part * units_each;
+    const uint32_t num = units - first < units_each ? units - first : units_each;
+    const uint32_t behind = columns - first * width;
+    const uint64_t unit_len = whole->panel_len / units;
+    *out_at = first * unit_len;
+    out->panel_len = num * unit_len;
+    out->shape.valid_columns = behind < num * width ? behind : num * width;
+    set_capacity(
+        out, tly_pto_cube_shape_of(layout, whole->shape.valid_rows, out->shape.valid_columns, dtype)
+                 .storage_bytes);
+    return TLY_OK;
 }
 
 static void copy_rows(const tly_pto_tile *tile, tly_pto_elements *e, const uint8_t *bytes) {
@@ -127,26 +166,36 @@ static void copy_cells(const tly_pto_tile *tile, tly_pto_elements *e, const uint
     memset(e->bytes + taken, 0, room - taken);
 }
 
-tly_status tly_host_fill_tile(tly_pto_machine *m, uint32_t index, const tly_descriptor *descriptor,
-                              const void *bytes, tly_error *error) {
-    wanted w;
+static tly_status fill_tile(tly_pto_machine *m, uint32_t index, const wanted *w,
+                            const uint8_t *bytes, tly_error *error) {
     tly_pto_refusal why = {.size = sizeof why};
-    tly_status status = wanted_of(descriptor, &w, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    if (!tly_pto_tile_allocate(m, index, &w.shape, &why)) {
+    if (!tly_pto_tile_allocate(m, index, &w->shape, &why)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, why.rule, "%s: %s",
                              why.name, why.text);
     }
     const tly_pto_tile *tile = &m->core.tiles[index];
     tly_pto_elements *e = &m->tiles->local[index];
     if (tly_pto_layout_is_cube(tile->layout)) {
-        copy_cells(tile, e, bytes, w.panel_len);
+        copy_cells(tile, e, bytes, w->panel_len);
     } else {
         copy_rows(tile, e, bytes);
     }
     e->defined = TLY_PTO_DEFINED_VALID;
     m->core.tiles[index].contents_defined = true;
     return TLY_OK;
+}
+
+tly_status tly_host_fill_tiles(tly_pto_machine *m, const uint32_t *tiles, uint32_t num_tiles,
+                               const tly_descriptor *descriptor, const void *bytes,
+                               tly_error *error) {
+    wanted whole, part;
+    uint64_t at = 0;
+    tly_status status = wanted_of(descriptor, &whole, error);
+    for (uint32_t i = 0; i < num_tiles && status == TLY_OK; i++) {
+        status = part_of(&whole, i, num_tiles, &part, &at, error);
+        if (status == TLY_OK) {
+            status = fill_tile(m, tiles[i], &part, (const uint8_t *)bytes + at, error);
+        }
+    }
+    return status;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs between tensors: run --tensor, --tile, --out, --out-tile."""
 
+import json
 import re
 import struct
 
@@ -78,6 +79,69 @@ class Bind(CommandTest):
         self.out.unlink()
         self.good("run", source, "--tensor", f"x={self.file}:x:column-major", "--out", f"x={self.out}:x")
         self.assertRegex(self.good("ls", self.out).out, r"u8 +\[2048\]")
+
+    def test_a_panel_goes_into_several_tiles(self):
+        """What tiles hold together is the panel, whatever the layout and the number of tiles."""
+        source = self.folder / "idle.s"
+        source.write_text("_start: BSTART.STD RET\nC.BSTOP\n")
+        tall, wide = self.folder / "tall.safetensors", samples.floats(30 * 50, 5)
+        samples.safetensors(tall, {"w": ("F32", (30, 50), pack(wide))})
+        for layout, step, counts in (("cube_n8", 8, (1, 2, 3, 4, 7)), ("cube_m32", 1, (1, 2, 7, 13))):
+            for num in counts:
+                tiles = [f"m#{15 - i}" for i in range(num)]
+                out = self.folder / f"{layout}{num}.hrry"
+                self.good("run", source, "--tile", f"{','.join(tiles)}={tall}:w:{layout}",
+                          *(text for i, t in enumerate(tiles) for text in ("--out-tile", f"{t}={out}:{i}")))
+                each = -(-(-(-50 // step)) // num) * step
+                for i in range(num):
+                    first, last = i * each, min((i + 1) * each, 50)
+                    npy = self.folder / "part.npy"
+                    self.good("convert", out, "--tensor", str(i), "--layout", "row-major", "-o", npy)
+                    part = pack([wide[r * 50 + c] for r in range(30) for c in range(first, last)])
+                    self.assertEqual(npy.read_bytes()[-len(part):], part, (layout, num, i))
+                    self.assertIn(f"(30, {last - first})", npy.read_bytes()[:128].decode("latin-1"))
+        for code, says, binding in (
+                (2, "50 columns in cells of 8 are too few for 8 tiles",
+                 "t#1,t#2,t#3,t#4,t#5,t#6,t#7,t#8={}:w"),
+                (2, "50 columns in cells of 8 are too few for 6 tiles", "t#1,t#2,t#3,t#4,t#5,t#6={}:w"),
+                (4, "only a panel of cells", "t#1,t#2={}:w:row-major"),
+                (2, "or several as t#1,t#2", "t#1,t#1={}:w"),
+                (2, "or several as t#1,t#2", "t#1,={}:w"),
+                (2, "or several as t#1,t#2", ",t#1={}:w")):
+            done = run("run", source, "--tile", binding.format(tall))
+            self.assertEqual(done.code, code, done.err)
+            self.assertIn(says, done.err)
+
+    def test_tiles_are_given_back(self):
+        """20 rounds that take a quarter of the capacity each, beside a tile that stays."""
+        source = self.folder / "rounds.s"
+        source.write_text(
+            "_start: C.BSTART.STD FALL\n addi zero, 20, ->a1\n C.BSTOP\n"
+            "round: BSTART.VEC TEXPANDS, S32\n B.DIM zero, 64, ->lb0\n B.DIM zero, 64, ->lb1\n"
+            " B.IOR [a1, zero, zero], ->zero\n B.IOT mask=1111, last, ->t<16KB>\n C.BSTOP\n"
+            " C.BSTART COND, round\n subi a1, 1, ->a1\n setc.ne a1, zero\n C.BSTOP\n"
+            ".globl cross_model_stop, round\ncross_model_stop: C.BSTOP\n")
+        args = ("run", source, "--tile", f"u#1={self.file}:x:row-major", "--out-tile", f"u#1={self.out}:x")
+        done = run(*args)
+        self.assertEqual(done.code, 8)
+        self.assertRegex(done.err, r"the host does with --free-at \[tile-capacity\]")
+        for more in ((), ("--trace", "text")):
+            done = run(*args, "--free-at", "round", "--tiles", *more)
+            self.assertEqual(done.code, 0, done.err)
+            self.assertEqual(re.findall(r"^tile (\d+)", done.out, re.M), ["0", "16"])
+            self.assertRegex(done.out, r"tile 0 .*\n.*\n +1 +1 ")     # what the last round made
+        kept = json.loads(run("diff", self.out, self.file, "--json").out)
+        self.assertEqual(kept["differences"], [{"name": "a::w", "differs": "only in the second file"}])
+        self.fails(6, "neither an address nor a symbol", *args, "--free-at", "nosuch")
+
+    def test_files_of_tensors_are_no_programs(self):
+        for path, format in ((self.file, "hurray"), (self.model, "safetensors")):
+            self.fails(4, f"{path} is a file of tensors ({format}), not a program", "run", path)
+        broken = self.folder / "broken"
+        broken.write_bytes(self.file.read_bytes()[:100])
+        self.fails(4, "is a file of tensors (hurray)", "run", broken)
+        done = run("run", self.file, "--format", "flat")        # who insists gets what he asked for
+        self.assertEqual(done.code, 8)
 
     def test_wrong_bindings(self):
         f = self.file

@@ -114,6 +114,25 @@ static void sizes_are_readable(void **state) {
     assert_string_equal(tly_text_bytes(out, sizeof out, UINT64_MAX), "16 EiB");
 }
 
+static void extents_are_read(void **state) {
+    uint64_t got[3];
+    (void)state;
+    assert_int_equal(tly_text_extents("64", 0, UINT64_MAX, got, 3), 1);
+    assert_int_equal(got[0], 64);
+    assert_int_equal(tly_text_extents("0x7x18446744073709551615", 0, UINT64_MAX, got, 3), 3);
+    assert_int_equal(got[0], 0);
+    assert_int_equal(got[1], 7);
+    assert_true(got[2] == UINT64_MAX);
+    static const char *const wrong[] = {"",   "x",  "1x", "x1",      "1xx2",
+                                        "-1", " 1", "1 ", "1x2x3x4", "18446744073709551616"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(tly_text_extents(wrong[i], 0, UINT64_MAX, got, 3), 0);
+    }
+    assert_int_equal(tly_text_extents("1x8", 1, 8, got, 3), 2);
+    assert_int_equal(tly_text_extents("0x8", 1, 8, got, 3), 0);
+    assert_int_equal(tly_text_extents("1x9", 1, 8, got, 3), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(terminals_are_not_commanded),
@@ -122,6 +141,7 @@ int main(void) {
         cmocka_unit_test(long_text_is_compared_by_its_head),
         cmocka_unit_test(text_is_wrapped),
         cmocka_unit_test(sizes_are_readable),
+        cmocka_unit_test(extents_are_read),
     };
     return cmocka_run_group_tests_name("cli/text", tests, NULL, NULL);
 }

@@ -179,11 +179,12 @@ enum {
     TLY_CLI_RUN_TILE = 16,
     TLY_CLI_RUN_OUT = 17,
     TLY_CLI_RUN_OUT_TILE = 18,
-    TLY_CLI_RUN_ISA = 19,
-    TLY_CLI_RUN_FORMAT = 20,
-    TLY_CLI_RUN_ADDRESS = 21,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 22,
-    TLY_CLI_RUN_HELP = 23,
+    TLY_CLI_RUN_FREE_AT = 19,
+    TLY_CLI_RUN_ISA = 20,
+    TLY_CLI_RUN_FORMAT = 21,
+    TLY_CLI_RUN_ADDRESS = 22,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 23,
+    TLY_CLI_RUN_HELP = 24,
 };
 
 enum {
@@ -424,6 +425,7 @@ static const tly_cli_option run_options[] = {
     {"tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"out", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"out-tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"free-at", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"isa", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_isa_choices},
     {"format", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_format_choices},
     {"address", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -886,7 +888,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 24, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 25, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -947,12 +949,16 @@ const tly_cli_command tly_cli_commands[] = {
     "                           a layout; may be repeated\n"
     "      --tile BINDING       before the run, TILE=ADDRESS:KEY[:LAYOUT] or\n"
     "                           FILE:KEY: a tile (t#1 to n#16) of element 0; cube_n8\n"
-    "                           without a layout; may be repeated\n"
+    "                           without a layout. Several, as u#1,u#2, share a panel\n"
+    "                           that is too large for one; may be repeated\n"
     "      --out BINDING        after a clean run, SYMBOL=FILE:KEY[:TYPE:SHAPE]:\n"
     "                           memory as a tensor in a container, such as\n"
     "                           y=y.hrry:out:f32:4x64; may be repeated\n"
     "      --out-tile BINDING   after a clean run, TILE=FILE:KEY: a tile as a\n"
     "                           tensor, in its own layout; may be repeated\n"
+    "      --free-at ADDRESS    give back all tiles but those of --tile whenever the\n"
+    "                           program comes to this address or symbol, which no\n"
+    "                           instruction does\n"
     "      --isa RELEASE        release of the instruction set; without it what the\n"
     "                           program's note says, or 0.58.3: 0.58.0, 0.58.1,\n"
     "                           0.58.2, 0.58.3\n"
@@ -971,6 +977,8 @@ const tly_cli_command tly_cli_commands[] = {
     "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\n' | tilery run a.elf --script -\n"
     "  Weights from a server as a tile of cells, and the result in a file:\n"
     "    tilery run layer.s --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:8x32\n"
+    "  A loop that makes its tiles anew each time, for 61 rows:\n"
+    "    tilery run dense.s --free-at rows --arg 61 --out y=y.hrry:y:f32:61x240\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
