@@ -83,13 +83,13 @@ static void binary_rows(void **state) {
 }
 
 static void unary_rows(void **state) {
-    static const tly_pto_tile_unary ops[] = {TLY_PTO_TILE_EXP, TLY_PTO_TILE_SQRT,
-                                             TLY_PTO_TILE_RECIP};
+    static const tly_pto_tile_unary ops[] = {TLY_PTO_TILE_EXP, TLY_PTO_TILE_LOG, TLY_PTO_TILE_SQRT,
+                                             TLY_PTO_TILE_RECIP, TLY_PTO_TILE_RSQRT};
     check_rng rng = {check_seed(22)};
     (void)state;
     for (uint64_t i = 0; i < check_rounds(1500); i++) {
         uint32_t a[MOST], out[MOST];
-        tly_pto_tile_unary op = ops[check_below(&rng, 3)];
+        tly_pto_tile_unary op = ops[check_below(&rng, 5)];
         size_t count = 1 + check_below(&rng, i % 2 == 0 ? 3 : MOST);
         for (size_t k = 0; k < count; k++) {
             a[k] = single(&rng);

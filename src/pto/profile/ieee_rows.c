@@ -93,51 +93,34 @@ bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype
 #endif
 }
 
-#if defined(__x86_64__)
-enum { GROUP = 8 };
-
-static void exp_one(const float *value, float *out, uint8_t *flags) {
+float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags) {
     uint32_t bits = 0;
-    memcpy(&bits, value, sizeof bits);
-    bits = (uint32_t)tly_pto_element_unary(&tly_pto_profile_ieee, TLY_PTO_TILE_EXP, TLY_PTO_FP32,
-                                           bits, flags);
-    memcpy(out, &bits, sizeof bits);
+    memcpy(&bits, &value, sizeof bits);
+    bits = (uint32_t)tly_pto_element_unary(&tly_pto_profile_ieee, op, TLY_PTO_FP32, bits, flags);
+    memcpy(&value, &bits, sizeof bits);
+    return value;
 }
-
-static void exp_row(const float *value, float *out, size_t count, uint8_t *flags) {
-    bool inexact = false;
-    float in[GROUP] = {0}, result[GROUP];
-    for (size_t at = 0; at < count; at += GROUP) {
-        size_t part = count - at < GROUP ? count - at : GROUP;
-        const float *from = value + at;
-        float *to = out + at;
-        if (part < GROUP) {
-            memcpy(in, from, part * sizeof(float));
-            from = in;
-            to = result;
-        }
-        uint32_t left = tly_pto_ieee_exp8_avx2(from, to, &inexact);
-        for (; left != 0; left &= left - 1) {
-            uint32_t i = (uint32_t)__builtin_ctz(left);
-            exp_one(from + i, to + i, i < part ? flags : &(uint8_t){0});
-        }
-        if (part < GROUP) {
-            memcpy(out + at, result, part * sizeof(float));
-        }
-    }
-    *flags |= inexact ? TLY_PTO_FLAG_INEXACT : 0;
-}
-#endif
 
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags) {
 #if defined(__x86_64__)
-    if (simd >= TLY_SIMD_AVX2 && dtype == TLY_PTO_FP32 &&
-        (op == TLY_PTO_TILE_EXP || op == TLY_PTO_TILE_SQRT || op == TLY_PTO_TILE_RECIP)) {
-        if (count > 0 && op == TLY_PTO_TILE_EXP) {
-            exp_row(value, out, count, flags);
-        } else if (count > 0) {
+    if (simd >= TLY_SIMD_AVX2 && dtype == TLY_PTO_FP32 && op >= TLY_PTO_TILE_SQRT) {
+        if (count == 0) {
+            return true;
+        }
+        switch (op) {
+        case TLY_PTO_TILE_EXP:
+            tly_pto_ieee_exp_f32_avx2(value, out, count, flags);
+            break;
+        case TLY_PTO_TILE_LOG:
+            tly_pto_ieee_log_f32_avx2(value, out, count, flags);
+            break;
+        case TLY_PTO_TILE_RSQRT:
+            tly_pto_ieee_rsqrt_f32_avx2(value, out, count, flags);
+            break;
+        default:
             tly_pto_ieee_root_f32_avx2(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
+            break;
         }
         return true;
     }

@@ -19,6 +19,9 @@ bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
 bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
                              size_t count, uint64_t *out_value, uint8_t *flags);
 
+/* One of them by itself, for what vector code leaves. */
+float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags);
+
 /* ADD, SUB, MUL, DIV of FP32 and FP64. */
 typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const void *left, const void *right,
                                       void *out, size_t count);
@@ -41,10 +44,10 @@ uint32_t tly_pto_ieee_sum_f32_avx2(const void *value, size_t count, uint8_t *fla
 bool tly_pto_ieee_extreme_f32_avx2(bool maximum, const void *value, size_t count,
                                    uint32_t *out_bits);
 
-/* Exponentials of FP32 where a double decides the rounding; bit i of the result says that element
- * i of a group of 8 is left to the caller. `out_inexact` is set if any of the others is not exact.
- */
-uint32_t tly_pto_ieee_exp8_avx2(const float *value, float *out, bool *out_inexact);
+/* Functions of FP32; `out` may be `value`. */
+void tly_pto_ieee_exp_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
+void tly_pto_ieee_log_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
+void tly_pto_ieee_rsqrt_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
 
 /* SQRT or RECIP of FP32; flags as the processor raises them. */
 void tly_pto_ieee_root_f32_avx2(bool reciprocal, const void *value, void *out, size_t count,
