@@ -42,39 +42,63 @@ static uint32_t single(check_rng *rng) {
 
 enum { MOST = 253 };
 
+enum { ROWS = 3 };
+
+/* Rows of MOST elements in a left operand and a result, and of `right_stride` in a right one. */
+static tly_pto_binary_rows rows_of(const void *left, const void *right, void *out, size_t width,
+                                   size_t right_stride, bool broadcast, size_t count) {
+    return (tly_pto_binary_rows){.left = left,
+                                 .right = right,
+                                 .out = out,
+                                 .left_stride = MOST * width,
+                                 .right_stride = right_stride * width,
+                                 .out_stride = MOST * width,
+                                 .num_rows = ROWS,
+                                 .count = count,
+                                 .broadcast = broadcast};
+}
+
+/* The right operand is a row for each, one row for all, or one element for each. */
 static void binary_rows(void **state) {
     static const tly_pto_tile_binary ops[] = {TLY_PTO_TILE_ADD, TLY_PTO_TILE_SUB, TLY_PTO_TILE_MUL,
                                               TLY_PTO_TILE_DIV};
     check_rng rng = {check_seed(21)};
     (void)state;
-    for (uint64_t i = 0; i < check_rounds(400); i++) {
-        uint32_t a[MOST], b[MOST], out[MOST];
-        uint64_t wide_a[MOST], wide_b[MOST], wide_out[MOST];
+    for (uint64_t i = 0; i < check_rounds(300); i++) {
+        uint32_t a[ROWS * MOST], b[ROWS * MOST], out[ROWS * MOST];
+        uint64_t wide_a[ROWS * MOST], wide_b[ROWS * MOST], wide_out[ROWS * MOST];
         tly_pto_tile_binary op = ops[check_below(&rng, 4)];
-        size_t count = 1 + check_below(&rng, MOST);
-        uint8_t flags = 0, wanted = 0;
-        for (size_t k = 0; k < count; k++) {
+        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 9 : MOST);
+        bool broadcast = check_below(&rng, 3) == 0;
+        size_t stride = broadcast ? 1 + check_below(&rng, MOST) : MOST * check_below(&rng, 2);
+        for (size_t k = 0; k < ROWS * MOST; k++) {
             a[k] = single(&rng);
             b[k] = single(&rng);
             wide_a[k] = check_random(&rng);
             wide_b[k] = check_below(&rng, 2) != 0 ? check_random(&rng) : wide_a[k] ^ 1;
         }
+        tly_pto_binary_rows rows = rows_of(a, b, out, 4, stride, broadcast, count);
+        tly_pto_binary_rows wide = rows_of(wide_a, wide_b, wide_out, 8, stride, broadcast, count);
         for (uint32_t l = 0; l < num_levels; l++) {
-            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, NULL));
-            assert_true(ieee->binary_row(levels[l], op, TLY_PTO_FP64, wide_a, wide_b, wide_out,
-                                         count, NULL));
-            for (size_t k = 0; k < count; k++) {
-                assert_int_equal(
-                    out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[k], b[k], &flags));
-                assert_int_equal(wide_out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP64,
-                                                                     wide_a[k], wide_b[k], &flags));
+            uint8_t flags = 0, wanted = 0, ignored = 0;
+            assert_true(ieee->binary_rows(levels[l], op, TLY_PTO_FP64, &wide, NULL));
+            assert_true(ieee->binary_rows(levels[l], op, TLY_PTO_FP32, &rows, NULL));
+            for (size_t k = 0; k < ROWS * count; k++) {
+                size_t at = k / count * MOST + k % count;
+                size_t other = k / count * stride + (broadcast ? 0 : k % count);
+                assert_int_equal(out[at], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[at],
+                                                                 b[other], &wanted));
+                assert_int_equal(wide_out[at],
+                                 tly_pto_element_binary(ieee, op, TLY_PTO_FP64, wide_a[at],
+                                                        wide_b[other], &ignored));
             }
-            flags = 0;
-            if (ieee->binary_row(levels[l], op, TLY_PTO_FP32, a, b, out, count, &flags)) {
-                wanted = 0;
-                for (size_t k = 0; k < count; k++) {
-                    assert_int_equal(out[k], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[k],
-                                                                    b[k], &wanted));
+            memset(out, 0, sizeof out);
+            if (ieee->binary_rows(levels[l], op, TLY_PTO_FP32, &rows, &flags)) {
+                for (size_t k = 0; k < ROWS * count; k++) {
+                    size_t at = k / count * MOST + k % count;
+                    size_t other = k / count * stride + (broadcast ? 0 : k % count);
+                    assert_int_equal(out[at], tly_pto_element_binary(ieee, op, TLY_PTO_FP32, a[at],
+                                                                     b[other], &ignored));
                 }
                 assert_int_equal(flags, wanted);
             }
@@ -163,35 +187,56 @@ static uint64_t sum_slowly(const uint32_t *values, size_t count, uint8_t *flags)
     return lanes[0];
 }
 
+static uint64_t extreme_slowly(tly_pto_reduction op, const uint32_t *values, size_t count,
+                               uint8_t *flags) {
+    uint64_t extreme = values[0];
+    bool selected = false;
+    for (size_t k = 1; k < count; k++) {
+        extreme = ieee->reduce_step(op, TLY_PTO_FP32, extreme, values[k], &selected, flags);
+    }
+    return extreme;
+}
+
+static bool has_nan(const uint32_t *values, size_t count) {
+    bool found = false;
+    for (size_t k = 0; k < count; k++) {
+        found |= (values[k] & 0x7FFFFFFF) > 0x7F800000;
+    }
+    return found;
+}
+
 static void reduced_rows(void **state) {
     check_rng rng = {check_seed(25)};
     (void)state;
-    for (uint64_t i = 0; i < check_rounds(1500); i++) {
-        uint32_t a[MOST];
+    for (uint64_t i = 0; i < check_rounds(700); i++) {
+        uint32_t a[ROWS][MOST];
         size_t count = 1 + check_below(&rng, MOST);
-        bool wild = check_below(&rng, 4) == 0;
-        for (size_t k = 0; k < count; k++) {
-            a[k] = wild ? single(&rng)
-                        : (uint32_t)(check_random(&rng) & 0x807FFFFF) |
-                              (uint32_t)(100 + check_below(&rng, 60)) << 23;
-            a[k] = check_below(&rng, 9) == 0 ? (uint32_t)check_below(&rng, 2) << 31 : a[k];
+        uint32_t wild = (uint32_t)check_below(&rng, 6); /* a row with anything, often none */
+        for (size_t k = 0; k < ROWS * MOST; k++) {
+            uint32_t *x = &a[k / MOST][k % MOST];
+            *x = k / MOST == wild ? single(&rng)
+                                  : (uint32_t)(check_random(&rng) & 0x807FFFFF) |
+                                        (uint32_t)(100 + check_below(&rng, 60)) << 23;
+            *x = check_below(&rng, 9) == 0 ? (uint32_t)check_below(&rng, 2) << 31 : *x;
         }
         for (uint32_t l = 0; l < num_levels; l++) {
             uint8_t flags = 0, wanted = 0;
-            uint64_t got = 0, extreme = a[0];
-            bool selected = false;
-            if (ieee->reduce_row(levels[l], TLY_PTO_REDUCE_SUM, TLY_PTO_FP32, a, count, &got,
-                                 &flags)) {
-                assert_int_equal(got, sum_slowly(a, count, &wanted));
+            uint64_t got[ROWS] = {0};
+            if (ieee->reduce_rows(levels[l], TLY_PTO_REDUCE_SUM, TLY_PTO_FP32, a, sizeof a[0], ROWS,
+                                  count, got, &flags) == ROWS) {
+                for (uint32_t row = 0; row < ROWS; row++) {
+                    assert_int_equal(got[row], sum_slowly(a[row], count, &wanted));
+                }
                 assert_int_equal(flags, wanted);
             }
             tly_pto_reduction op = i % 2 == 0 ? TLY_PTO_REDUCE_MIN : TLY_PTO_REDUCE_MAX;
-            for (size_t k = 1; k < count; k++) {
-                extreme = ieee->reduce_step(op, TLY_PTO_FP32, extreme, a[k], &selected, &wanted);
+            size_t done = ieee->reduce_rows(levels[l], op, TLY_PTO_FP32, a, sizeof a[0], ROWS,
+                                            count, got, &flags);
+            for (uint32_t row = 0; row < done; row++) {
+                assert_int_equal(got[row], extreme_slowly(op, a[row], count, &wanted));
             }
-            if (ieee->reduce_row(levels[l], op, TLY_PTO_FP32, a, count, &got, &flags)) {
-                assert_int_equal(got, extreme);
-            }
+            assert_true(levels[l] == TLY_SIMD_PORTABLE || done == ROWS || has_nan(a[done], count));
+            assert_int_equal(flags, wanted);
         }
     }
 }

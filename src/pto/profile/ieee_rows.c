@@ -40,17 +40,16 @@ static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
                                    : NULL;
 }
 
-bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
-                             const void *left, const void *right, void *out, size_t count,
-                             uint8_t *flags) {
+bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                              const tly_pto_binary_rows *rows, uint8_t *flags) {
     tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
     if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV)) {
         return false;
     }
 #if defined(__x86_64__)
     if (flags != NULL && simd >= TLY_SIMD_AVX2) {
-        if (count > 0) {
-            tly_pto_ieee_flagged_avx2(loop, op, left, right, out, count, flags);
+        if (rows->count > 0) {
+            tly_pto_ieee_flagged_avx2(loop, op, rows, flags);
         }
         return true;
     }
@@ -58,38 +57,38 @@ bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dty
     if (flags != NULL) {
         return false;
     }
-    if (count > 0) {
-        loop(op, left, right, out, count);
+    if (rows->count > 0) {
+        loop(op, rows);
     }
     return true;
 }
 
-bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
-                             size_t count, uint64_t *out_value, uint8_t *flags) {
+size_t tly_pto_ieee_reduce_rows(tly_simd simd, tly_pto_reduction op, uint32_t dtype,
+                                const void *value, size_t stride, size_t num_rows, size_t count,
+                                uint64_t *out_values, uint8_t *flags) {
 #if defined(__x86_64__)
-    uint32_t bits = 0;
-    if (simd < TLY_SIMD_AVX2 || dtype != TLY_PTO_FP32) {
-        return false;
+    if (simd < TLY_SIMD_AVX2 || dtype != TLY_PTO_FP32 || count == 0) {
+        return 0;
     }
-    if (op == TLY_PTO_REDUCE_SUM && count > 0) {
-        *out_value = tly_pto_ieee_sum_f32_avx2(value, count, flags);
-    } else if (op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX) {
-        if (count > 0 &&
-            !tly_pto_ieee_extreme_f32_avx2(op == TLY_PTO_REDUCE_MAX, value, count, &bits)) {
-            return false;
-        }
-        *out_value = bits;
+    if (op == TLY_PTO_REDUCE_SUM) {
+        tly_pto_ieee_sums_f32_avx2(value, stride, num_rows, count, out_values, flags);
+        return num_rows;
     }
-    return op == TLY_PTO_REDUCE_SUM || op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX;
+    return op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX
+               ? tly_pto_ieee_extremes_f32_avx2(op == TLY_PTO_REDUCE_MAX, value, stride, num_rows,
+                                                count, out_values)
+               : 0;
 #else
     (void)simd;
     (void)op;
     (void)dtype;
     (void)value;
+    (void)stride;
+    (void)num_rows;
     (void)count;
-    (void)out_value;
+    (void)out_values;
     (void)flags;
-    return false;
+    return 0;
 #endif
 }
 

@@ -7,24 +7,23 @@
 
 #include "pto/profile/profile.h"
 
-bool tly_pto_ieee_binary_row(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
-                             const void *left, const void *right, void *out, size_t count,
-                             uint8_t *flags);
+bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                              const tly_pto_binary_rows *rows, uint8_t *flags);
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags);
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags);
 
-bool tly_pto_ieee_reduce_row(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
-                             size_t count, uint64_t *out_value, uint8_t *flags);
+size_t tly_pto_ieee_reduce_rows(tly_simd simd, tly_pto_reduction op, uint32_t dtype,
+                                const void *value, size_t stride, size_t num_rows, size_t count,
+                                uint64_t *out_values, uint8_t *flags);
 
 /* One of them by itself, for what vector code leaves. */
 float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags);
 
 /* ADD, SUB, MUL, DIV of FP32 and FP64. */
-typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const void *left, const void *right,
-                                      void *out, size_t count);
+typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const tly_pto_binary_rows *rows);
 
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_portable;
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_portable;
@@ -35,14 +34,14 @@ tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_avx2;
 
 /* What `loop` raises on the way. */
 void tly_pto_ieee_flagged_avx2(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
-                               const void *left, const void *right, void *out, size_t count,
-                               uint8_t *flags);
+                               const tly_pto_binary_rows *rows, uint8_t *flags);
 
-/* Sum of FP32 in sixteen lanes, and the bits of the largest or smallest number; the latter is false
- * if there is a NaN. */
-uint32_t tly_pto_ieee_sum_f32_avx2(const void *value, size_t count, uint8_t *flags);
-bool tly_pto_ieee_extreme_f32_avx2(bool maximum, const void *value, size_t count,
-                                   uint32_t *out_bits);
+/* Rows of FP32: bits of their sums in sixteen lanes, and of their largest or smallest numbers; the
+ * latter returns the number of rows in front of the first one with a NaN. */
+void tly_pto_ieee_sums_f32_avx2(const void *value, size_t stride, size_t num_rows, size_t count,
+                                uint64_t *out_values, uint8_t *flags);
+size_t tly_pto_ieee_extremes_f32_avx2(bool maximum, const void *value, size_t stride,
+                                      size_t num_rows, size_t count, uint64_t *out_values);
 
 /* Functions of FP32; `out` may be `value`. */
 void tly_pto_ieee_exp_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);

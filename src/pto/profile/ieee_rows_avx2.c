@@ -46,16 +46,14 @@ static inline __m256 quiet(__m256 value) {
 }
 
 static __attribute__((noinline)) void call(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
-                                           const void *left, const void *right, void *out,
-                                           size_t count) {
-    loop(op, left, right, out, count);
+                                           const tly_pto_binary_rows *rows) {
+    loop(op, rows);
 }
 
 void tly_pto_ieee_flagged_avx2(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
-                               const void *left, const void *right, void *out, size_t count,
-                               uint8_t *flags) {
+                               const tly_pto_binary_rows *rows, uint8_t *flags) {
     unsigned before = clear_exceptions();
-    call(loop, op, left, right, out, count);
+    call(loop, op, rows);
     *flags |= take_exceptions(before);
 }
 
@@ -163,9 +161,9 @@ void tly_pto_ieee_f16_to_f32_avx2(const void *value, void *out, size_t count, ui
 
 /* --- reductions ------------------------------------------------------------------------------- */
 
-/* Sixteen lanes in two registers, joined half by half. Elements that are not there are -0, which
- * changes no lane: each begins with +0. */
-static __attribute__((noinline)) float sum_loop(const float *value, size_t count) {
+/* Bits of a sum. Sixteen lanes in two registers, joined half by half. Elements that are not there
+ * are -0, which changes no lane: each begins with +0. */
+static inline uint32_t sum_row(const float *value, size_t count) {
     float rest[2 * LANES];
     __m256 low = _mm256_setzero_ps(), high = _mm256_setzero_ps();
     size_t at = 0;
@@ -186,16 +184,22 @@ static __attribute__((noinline)) float sum_loop(const float *value, size_t count
     __m128 zero = _mm_setzero_ps();
     four = _mm_add_ps(_mm_movelh_ps(four, zero), _mm_movehl_ps(zero, four));
     four = _mm_add_ss(four, _mm_shuffle_ps(four, four, 1));
-    return _mm_cvtss_f32(four);
+    float sum = _mm_cvtss_f32(four);
+    return sum != sum ? UINT32_C(0x7FC00000) : (uint32_t)_mm_cvtsi128_si32(_mm_castps_si128(four));
 }
 
-uint32_t tly_pto_ieee_sum_f32_avx2(const void *value, size_t count, uint8_t *flags) {
+static __attribute__((noinline)) void sum_loop(const char *value, size_t stride, size_t num_rows,
+                                               size_t count, uint64_t *out_values) {
+    for (size_t i = 0; i < num_rows; i++) {
+        out_values[i] = sum_row((const float *)(const void *)(value + i * stride), count);
+    }
+}
+
+void tly_pto_ieee_sums_f32_avx2(const void *value, size_t stride, size_t num_rows, size_t count,
+                                uint64_t *out_values, uint8_t *flags) {
     unsigned before = clear_exceptions();
-    float sum = sum_loop(value, count);
+    sum_loop(value, stride, num_rows, count, out_values);
     *flags |= take_exceptions(before);
-    uint32_t bits = 0;
-    memcpy(&bits, &sum, sizeof bits);
-    return sum != sum ? UINT32_C(0x7FC00000) : bits;
 }
 
 /* Integers in the order of the numbers: negative ones have all bits but the sign turned over. */
@@ -203,34 +207,51 @@ static inline __m256i order_of(__m256i bits) {
     return _mm256_xor_si256(bits, _mm256_srli_epi32(_mm256_srai_epi32(bits, 31), 1));
 }
 
-bool tly_pto_ieee_extreme_f32_avx2(bool maximum, const void *value, size_t count,
-                                   uint32_t *out_bits) {
-    const float *numbers = value;
+static inline __m256i farther(bool maximum, __m256i a, __m256i b) {
+    return maximum ? _mm256_max_epi32(a, b) : _mm256_min_epi32(a, b);
+}
+
+/* Bits of the largest or smallest number; false, with nothing done, if there is a NaN. What the
+ * last vector lacks is the first element once more. */
+static inline bool extreme_row(bool maximum, const float *value, size_t count,
+                               uint64_t *out_value) {
     float rest[LANES];
-    int32_t keys[LANES];
     __m256 nan = _mm256_setzero_ps();
-    __m256i best = order_of(_mm256_castps_si256(_mm256_set1_ps(numbers[0])));
+    __m256i best = order_of(_mm256_castps_si256(_mm256_set1_ps(value[0])));
     for (size_t at = 0; at < count; at += LANES) {
-        const float *from = numbers + at;
+        const float *from = value + at;
         if (count - at < LANES) {
             for (size_t i = 0; i < LANES; i++) {
-                rest[i] = at + i < count ? from[i] : numbers[0];
+                rest[i] = at + i < count ? from[i] : value[0];
             }
             from = rest;
         }
         __m256 x = _mm256_loadu_ps(from);
-        __m256i key = order_of(_mm256_castps_si256(x));
         nan = _mm256_or_ps(nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-        best = maximum ? _mm256_max_epi32(best, key) : _mm256_min_epi32(best, key);
+        best = farther(maximum, best, order_of(_mm256_castps_si256(x)));
     }
     if (_mm256_movemask_ps(nan) != 0) {
         return false;
     }
-    _mm256_storeu_si256((__m256i *)keys, best);
-    int32_t key = keys[0];
-    for (size_t i = 1; i < LANES; i++) {
-        key = (maximum ? keys[i] > key : keys[i] < key) ? keys[i] : key;
-    }
-    *out_bits = (uint32_t)(key ^ (int32_t)((uint32_t)(key >> 31) >> 1));
+    best = farther(maximum, best, _mm256_permute2x128_si256(best, best, 1));
+    best = farther(maximum, best, _mm256_shuffle_epi32(best, 0x4E)); /* the other two of four */
+    best = farther(maximum, best, _mm256_shuffle_epi32(best, 0xB1)); /* the neighbour */
+    *out_value = (uint32_t)_mm256_cvtsi256_si32(order_of(best));     /* its own inverse */
     return true;
+}
+
+static inline size_t extreme_rows(bool maximum, const char *value, size_t stride, size_t num_rows,
+                                  size_t count, uint64_t *out_values) {
+    size_t i = 0;
+    while (i < num_rows && extreme_row(maximum, (const float *)(const void *)(value + i * stride),
+                                       count, &out_values[i])) {
+        i++;
+    }
+    return i;
+}
+
+size_t tly_pto_ieee_extremes_f32_avx2(bool maximum, const void *value, size_t stride,
+                                      size_t num_rows, size_t count, uint64_t *out_values) {
+    return maximum ? extreme_rows(true, value, stride, num_rows, count, out_values)
+                   : extreme_rows(false, value, stride, num_rows, count, out_values);
 }

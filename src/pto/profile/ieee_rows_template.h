@@ -10,30 +10,53 @@ static inline NUMBER NAME(quiet)(NUMBER value) {
     return value != value ? nan : value;
 }
 
-void NAME(tly_pto_ieee_binary)(tly_pto_tile_binary op, const void *left, const void *right,
-                               void *out, size_t count) {
-    const NUMBER *a = left, *b = right;
+#define ROW(VALUE)                                                                                 \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        c[i] = NAME(quiet)(VALUE);                                                                 \
+    }                                                                                              \
+    break
+
+static inline void NAME(row)(tly_pto_tile_binary op, const NUMBER *a, const NUMBER *b, NUMBER *out,
+                             size_t count) {
     NUMBER *restrict c = out;
     switch (op) {
     case TLY_PTO_TILE_ADD:
-        for (size_t i = 0; i < count; i++) {
-            c[i] = NAME(quiet)(a[i] + b[i]);
-        }
-        break;
+        ROW(a[i] + b[i]);
     case TLY_PTO_TILE_SUB:
-        for (size_t i = 0; i < count; i++) {
-            c[i] = NAME(quiet)(a[i] - b[i]);
-        }
-        break;
+        ROW(a[i] - b[i]);
     case TLY_PTO_TILE_MUL:
-        for (size_t i = 0; i < count; i++) {
-            c[i] = NAME(quiet)(a[i] * b[i]);
-        }
-        break;
+        ROW(a[i] * b[i]);
     default:
-        for (size_t i = 0; i < count; i++) {
-            c[i] = NAME(quiet)(a[i] / b[i]);
-        }
-        break;
+        ROW(a[i] / b[i]);
     }
 }
+
+static inline void NAME(row_with_one)(tly_pto_tile_binary op, const NUMBER *a, NUMBER b,
+                                      NUMBER *out, size_t count) {
+    NUMBER *restrict c = out;
+    switch (op) {
+    case TLY_PTO_TILE_ADD:
+        ROW(a[i] + b);
+    case TLY_PTO_TILE_SUB:
+        ROW(a[i] - b);
+    case TLY_PTO_TILE_MUL:
+        ROW(a[i] * b);
+    default:
+        ROW(a[i] / b);
+    }
+}
+
+void NAME(tly_pto_ieee_binary)(tly_pto_tile_binary op, const tly_pto_binary_rows *rows) {
+    for (size_t i = 0; i < rows->num_rows; i++) {
+        const NUMBER *a = (const NUMBER *)((const char *)rows->left + i * rows->left_stride);
+        const NUMBER *b = (const NUMBER *)((const char *)rows->right + i * rows->right_stride);
+        NUMBER *c = (NUMBER *)((char *)rows->out + i * rows->out_stride);
+        if (rows->broadcast) {
+            NAME(row_with_one)(op, a, *b, c, rows->count);
+        } else {
+            NAME(row)(op, a, b, c, rows->count);
+        }
+    }
+}
+
+#undef ROW

@@ -172,6 +172,19 @@ typedef struct tly_pto_post_process {
 
 enum { TLY_PTO_MAX_REDUCE_LANES = 16 };
 
+/* Rows of two operands and a result. Strides are in bytes; 0 for a row that serves all. */
+typedef struct tly_pto_binary_rows {
+    const void *left;
+    const void *right;
+    void *out;
+    size_t left_stride;
+    size_t right_stride;
+    size_t out_stride;
+    size_t num_rows;
+    size_t count;   /* elements of a row */
+    bool broadcast; /* the right operand has one element for a row */
+} tly_pto_binary_rows;
+
 typedef struct tly_pto_profile tly_pto_profile;
 
 struct tly_pto_profile {
@@ -241,17 +254,20 @@ struct tly_pto_profile {
 
     /* Whole rows, over elements as they are stored (packed, canonical, contiguous). NULL, or false
      * for a case that they do not cover: the functions above are used one by one, and give the
-     * same bits. A count of 0 asks whether they do. binary_row: flags are not wanted where `flags`
-     * is NULL. reduce_row: one row, SUM, MIN or MAX. */
-    bool (*binary_row)(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype, const void *left,
-                       const void *right, void *out, size_t count, uint8_t *flags);
+     * same bits. A count of 0 asks whether they do. binary_rows: flags are not wanted where `flags`
+     * is NULL. reduce_rows: SUM, MIN or MAX of `count` elements from each of `num_rows` rows, which
+     * begin `stride` bytes apart; the number of rows done, in front of the first one that is left
+     * to the functions above. */
+    bool (*binary_rows)(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                        const tly_pto_binary_rows *rows, uint8_t *flags);
     bool (*unary_row)(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                       void *out, size_t count, uint8_t *flags);
     bool (*convert_row)(tly_simd simd, uint32_t from, uint32_t to,
                         const tly_pto_numeric_control *control, const void *value, void *out,
                         size_t count, uint8_t *flags);
-    bool (*reduce_row)(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
-                       size_t count, uint64_t *out_value, uint8_t *flags);
+    size_t (*reduce_rows)(tly_simd simd, tly_pto_reduction op, uint32_t dtype, const void *value,
+                          size_t stride, size_t num_rows, size_t count, uint64_t *out_values,
+                          uint8_t *flags);
 };
 
 extern const tly_pto_profile tly_pto_profile_v0;

@@ -117,9 +117,9 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_simd simd = tly_context_simd(m->context);
     uint32_t first, count;
     size_t width = width_of(tile->data_type);
-    if (profile->binary_row == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+    if (profile->binary_rows == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
         (right->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_row(simd, op, tile->data_type, left->bytes, right->bytes, NULL, 0, NULL)) {
+        !profile->binary_rows(simd, op, tile->data_type, &(tly_pto_binary_rows){0}, NULL)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -127,8 +127,12 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_pto_walk walk = tly_pto_walk_rows(tile);
     while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
         size_t at = first * width;
-        profile->binary_row(simd, op, tile->data_type, left->bytes + at, right->bytes + at,
-                            out->bytes + at, count, NULL);
+        const tly_pto_binary_rows rows = {.left = left->bytes + at,
+                                          .right = right->bytes + at,
+                                          .out = out->bytes + at,
+                                          .num_rows = 1,
+                                          .count = count};
+        profile->binary_rows(simd, op, tile->data_type, &rows, NULL);
     }
     return true;
 }

@@ -109,17 +109,6 @@ bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
     }
 }
 
-/* One element of 1, 2, 4 or 8 bytes, LANES times. */
-static void fill_line(uint64_t *line, const uint8_t *element, uint32_t width) {
-    uint64_t word = width == 1   ? element[0] * UINT64_C(0x0101010101010101)
-                    : width == 2 ? tly_base_load_u16(element) * UINT64_C(0x0001000100010001)
-                    : width == 4 ? tly_base_load_u32(element) * UINT64_C(0x0000000100000001)
-                                 : tly_base_load_u64(element);
-    for (uint32_t i = 0; i < LANES * width / 8; i++) {
-        tly_base_store_u64((uint8_t *)(line + i), word);
-    }
-}
-
 /* Rows of stored elements through the profile's row functions, where they cover the case. */
 static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     static const uint8_t operations[] = {[TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,
@@ -134,9 +123,9 @@ static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     uint32_t dtype = tile->data_type, width = tly_pto_dtype_bits(dtype) / 8;
     bool exponential = op == TLY_PTO_EXPAND_EXPDIF;
     if (op == TLY_PTO_EXPAND_COPY || op == TLY_PTO_EXPAND_MAX || op == TLY_PTO_EXPAND_MIN ||
-        source->data_type != dtype || profile->binary_row == NULL ||
-        !profile->binary_row(simd, (tly_pto_tile_binary)operations[op], dtype, NULL, NULL, NULL, 0,
-                             &plan->flags) ||
+        source->data_type != dtype || profile->binary_rows == NULL ||
+        !profile->binary_rows(simd, (tly_pto_tile_binary)operations[op], dtype,
+                              &(tly_pto_binary_rows){0}, &plan->flags) ||
         (exponential &&
          !profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, NULL, NULL, 0, &plan->flags))) {
         return false;
@@ -148,26 +137,25 @@ static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
         other->stale != 0) {
         return false;
     }
-    uint64_t line[LANES]; /* one word, as often as it is needed */
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
     out->extensions = TLY_PTO_BY_ZEROS;
-    for (uint32_t row = 0; row < tile->valid_rows; row++) {
-        const uint8_t *word = other->bytes + (size_t)row * broadcast->columns * width;
-        if (!by_column(plan)) {
-            fill_line(line, word, width);
-        }
-        for (uint32_t column = 0; column < tile->valid_columns; column += LANES) {
-            uint32_t count = (uint32_t)tile->valid_columns - column;
-            count = count < LANES ? count : LANES;
-            uint8_t *to = out->bytes + ((size_t)row * tile->columns + column) * width;
-            profile->binary_row(simd, (tly_pto_tile_binary)operations[op], dtype,
-                                in->bytes + ((size_t)row * source->columns + column) * width,
-                                by_column(plan) ? other->bytes + (size_t)column * width
-                                                : (const uint8_t *)line,
-                                to, count, &plan->flags);
-            if (exponential) {
-                profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, to, to, count, &plan->flags);
-            }
+    const tly_pto_binary_rows rows = {.left = in->bytes,
+                                      .right = other->bytes,
+                                      .out = out->bytes,
+                                      .left_stride = (size_t)source->columns * width,
+                                      .right_stride =
+                                          by_column(plan) ? 0 : (size_t)broadcast->columns * width,
+                                      .out_stride = (size_t)tile->columns * width,
+                                      .num_rows = tile->valid_rows,
+                                      .count = tile->valid_columns,
+                                      .broadcast = !by_column(plan)};
+    profile->binary_rows(simd, (tly_pto_tile_binary)operations[op], dtype, &rows, &plan->flags);
+    if (exponential) {
+        uint32_t first, count;
+        tly_pto_walk walk = tly_pto_walk_rows(tile);
+        while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+            uint8_t *row = out->bytes + (size_t)first * width;
+            profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, row, row, count, &plan->flags);
         }
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);

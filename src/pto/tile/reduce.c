@@ -84,19 +84,27 @@ static uint64_t result_of(const tly_pto_machine *m, tly_pto_plan *plan, line *l)
     return gives_index(plan->row->variant) ? l->index : l->value[0];
 }
 
-/* Rows of stored elements through the profile's row function, where it covers the case; a row that
- * it leaves goes element by element. */
-static bool profile_row(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row,
-                        uint64_t *out_value) {
+/* Rows of stored elements through the profile's row function, from `row` on, as many as it does at
+ * once; the row that it leaves goes element by element. */
+static uint32_t profile_rows(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row,
+                             tly_pto_elements *out) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
-    size_t width = tly_pto_dtype_bits(plan->data_type) / 8;
-    return m->profile->reduce_row != NULL && in->stale == 0 &&
-           (in->extensions & TLY_PTO_BY_ZEROS) != 0 &&
-           m->profile->reduce_row(tly_context_simd(m->context),
-                                  (tly_pto_reduction)plan->row->variant, plan->data_type,
-                                  in->bytes + (size_t)row * source->columns * width,
-                                  source->valid_columns, out_value, &plan->flags);
+    size_t stride = (size_t)source->columns * tly_pto_dtype_bits(plan->data_type) / 8;
+    uint32_t left = source->valid_rows - row;
+    uint64_t words[LANES];
+    if (m->profile->reduce_rows == NULL || in->stale != 0 ||
+        (in->extensions & TLY_PTO_BY_ZEROS) == 0) {
+        return 0;
+    }
+    uint32_t done = (uint32_t)m->profile->reduce_rows(
+        tly_context_simd(m->context), (tly_pto_reduction)plan->row->variant, plan->data_type,
+        in->bytes + row * stride, stride, left < LANES ? left : LANES, source->valid_columns, words,
+        &plan->flags);
+    for (uint32_t i = 0; i < done; i++) {
+        tly_pto_element_write(out, &plan->results[0], row + i, words[i]);
+    }
+    return done;
 }
 
 /* Sums of columns with the profile's row function: a row of sums for each lane. */
@@ -107,8 +115,10 @@ static bool sum_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
     uint32_t lanes = num_lanes(m, plan), dtype = plan->data_type;
     tly_simd simd = tly_context_simd(m->context);
     if (plan->row->variant != TLY_PTO_REDUCE_SUM || dtype != TLY_PTO_FP32 ||
-        profile->binary_row == NULL || in->stale != 0 || (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, NULL, NULL, NULL, 0, &plan->flags)) {
+        profile->binary_rows == NULL || in->stale != 0 ||
+        (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        !profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &(tly_pto_binary_rows){0},
+                              &plan->flags)) {
         return false;
     }
     uint32_t sums[TLY_PTO_MAX_REDUCE_LANES][LANES];
@@ -116,17 +126,23 @@ static bool sum_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
         uint32_t count = (uint32_t)source->valid_columns - column;
         count = count < LANES ? count : LANES;
         memset(sums, 0, sizeof(sums));
-        for (uint32_t row = 0; row < source->valid_rows; row++) {
-            uint32_t *sum = sums[row & (lanes - 1)];
-            profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, sum,
-                                in->bytes + ((size_t)row * source->columns + column) * 4, sum,
-                                count, &plan->flags);
+        tly_pto_binary_rows rows = {.left = sums,
+                                    .out = sums,
+                                    .left_stride = sizeof sums[0],
+                                    .right_stride = (size_t)source->columns * 4,
+                                    .out_stride = sizeof sums[0],
+                                    .count = count};
+        for (uint32_t row = 0; row < source->valid_rows; row += lanes) {
+            uint32_t left = source->valid_rows - row;
+            rows.right = in->bytes + ((size_t)row * source->columns + column) * 4;
+            rows.num_rows = left < lanes ? left : lanes;
+            profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &rows, &plan->flags);
         }
+        rows.right_stride = sizeof sums[0];
         for (uint32_t half = lanes / 2; half > 0; half /= 2) {
-            for (uint32_t i = 0; i < half; i++) {
-                profile->binary_row(simd, TLY_PTO_TILE_ADD, dtype, sums[i], sums[i + half], sums[i],
-                                    count, &plan->flags);
-            }
+            rows.right = sums[half];
+            rows.num_rows = half;
+            profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &rows, &plan->flags);
         }
         for (uint32_t i = 0; i < count; i++) {
             tly_pto_element_write(out, &plan->results[0], column + i, sums[0][i]);
@@ -135,30 +151,35 @@ static bool sum_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements
     return true;
 }
 
-static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
+static uint64_t reduce_row(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
     uint32_t skipped = takes_first(plan->row->variant) ? 0 : 1;
     uint64_t words[LANES];
-    for (uint32_t row = 0; row < source->valid_rows; row++) {
-        line l = {{0}, 0};
-        uint64_t value = 0;
-        if (profile_row(m, plan, row, &value)) {
-            tly_pto_element_write(out, &plan->results[0], row, value);
-            continue;
+    line l = {{0}, 0};
+    for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
+        uint32_t count = (uint32_t)source->valid_columns - column;
+        count = count < LANES ? count : LANES;
+        tly_pto_elements_read(in, source, row * source->columns + column, count, words);
+        if (column == 0) {
+            l = begin(m, plan, words[0]);
         }
-        for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
-            uint32_t count = (uint32_t)source->valid_columns - column;
-            count = count < LANES ? count : LANES;
-            tly_pto_elements_read(in, source, row * source->columns + column, count, words);
-            if (column == 0) {
-                l = begin(m, plan, words[0]);
-            }
-            for (uint32_t i = column == 0 ? skipped : 0; i < count; i++) {
-                step(m, plan, &l, words[i], column + i);
-            }
+        for (uint32_t i = column == 0 ? skipped : 0; i < count; i++) {
+            step(m, plan, &l, words[i], column + i);
         }
-        tly_pto_element_write(out, &plan->results[0], row, result_of(m, plan, &l));
+    }
+    return result_of(m, plan, &l);
+}
+
+static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
+    uint32_t row = 0, num_rows = tly_pto_plan_source(m, plan, 0)->valid_rows;
+    while (row < num_rows) {
+        uint32_t done = profile_rows(m, plan, row, out);
+        row += done;
+        if (done == 0) {
+            tly_pto_element_write(out, &plan->results[0], row, reduce_row(m, plan, row));
+            row++;
+        }
     }
 }
 
