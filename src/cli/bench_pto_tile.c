@@ -71,7 +71,7 @@ static tly_status once(void *user, uint64_t turn, tly_error *error) {
     (void)turn;
     tly_status status = play(r, CODE, error);
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
-        if ((r->results >> i & 1) != 0) {
+        if ((r->results >> i & 1) != 0 && r->m->core.tiles[i].allocated) {
             tly_pto_release_tile(r->m, i);
         }
     }

@@ -15,6 +15,7 @@ typedef struct tly_pto_decoded {
     bool legal;       /* the form admits its fields */
     bool is_command;  /* bundle command, not scalar */
     bool starts_tile; /* begins the block of a tile operation */
+    const struct tly_pto_command *command; /* of a legal one, else NULL */
     tly_isa_insn insn;
     tly_pto_operands operands; /* of a scalar instruction */
 } tly_pto_decoded;
@@ -34,10 +35,6 @@ bool tly_pto_execute(tly_pto_machine *machine, uint64_t word, uint32_t bits);
  * may stand is checked before its fields, so it comes here with fields that its form does not
  * admit, too. */
 bool tly_pto_execute_scalar(tly_pto_machine *machine, const tly_pto_decoded *decoded);
-
-/* A decoded command whose fields its form admits, after tly_pto_begin_attempt
- * (asl/block/model/dispatch). */
-bool tly_pto_execute_command(tly_pto_machine *machine, const tly_isa_insn *insn);
 
 /* Commits the active block with `continuation` as the next address
  * (asl/block/model/commit/validation). */

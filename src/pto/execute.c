@@ -23,8 +23,7 @@ static bool refuse_command(tly_pto_machine *m, const tly_isa_insn *insn) {
                           insn->len * 8u, insn->form, 0);
 }
 
-static bool starts_tile(const tly_isa_insn *insn) {
-    const tly_pto_command *command = tly_pto_command_of(insn->form);
+static bool starts_tile(const tly_pto_command *command) {
     return command->execute == tly_pto_start_block && command->start.klass != TLY_PTO_CLASS_CONTROL;
 }
 
@@ -36,7 +35,8 @@ void tly_pto_decode(const tly_pto_machine *m, uint64_t word, uint32_t bits,
     d->legal = tly_isa_decode(word, bits / 8, m->release, &d->insn, NULL) == TLY_OK;
     d->known = d->legal || tly_isa_decode_pattern(word, bits / 8, m->release, &d->insn);
     d->is_command = d->known && tly_isa_form_at(d->insn.form)->surface == TLY_ISA_COMMAND;
-    d->starts_tile = d->is_command && starts_tile(&d->insn);
+    d->starts_tile = d->is_command && starts_tile(tly_pto_command_of(d->insn.form));
+    d->command = d->is_command && d->legal ? tly_pto_command_of(d->insn.form) : NULL;
     if (d->known && !d->is_command) {
         tly_pto_operands_of(&d->insn, &d->operands);
     }
@@ -49,7 +49,8 @@ bool tly_pto_execute_decoded(tly_pto_machine *m, const tly_pto_decoded *d) {
                               d->word, d->bits, 0, 0);
     }
     if (d->is_command) {
-        return d->legal ? tly_pto_execute_command(m, &d->insn) : refuse_command(m, &d->insn);
+        return d->legal ? tly_pto_execute_command(m, &d->insn, d->command)
+                        : refuse_command(m, &d->insn);
     }
     return tly_pto_execute_scalar(m, d);
 }

@@ -63,38 +63,14 @@ static bool ends(const tly_pto_machine *m, const tly_pto_run_options *options, u
     return left == 0;
 }
 
-static bool in_tile_header(const tly_pto_machine *m) {
-    return m->core.context.bundle_active && m->core.context.barg.block_type > TLY_PTO_KIND_SYSTEM;
-}
-
-/* Blocks of tile operations, one behind the other; nothing has to be asked between their commands.
- * Returns whether a step of the plain path has to follow. */
-static bool run_tile_blocks(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
-                            bool *out_refused) {
-    while (*left != 0 && m->core.context.tpc != options->stop_pc) {
-        tly_pto_decoded fresh;
-        const tly_pto_decoded *decoded = tly_pto_code_instruction(m, m->core.context.tpc, &fresh);
-        bool inside = in_tile_header(m);
-        if (decoded == NULL || !(inside || decoded->starts_tile)) {
-            return inside;
-        }
-        --*left;
-        if (!tly_pto_execute_decoded(m, decoded)) {
-            *out_refused = true;
-            break;
-        }
-    }
-    return false;
-}
-
 /* Predecoded units from TPC on. Returns whether a step of the plain path has to follow. */
 static bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
                       bool *out_refused) {
     tly_pto_fast_result result;
     uint32_t mode;
     *out_refused = false;
-    if (in_tile_header(m)) {
-        return run_tile_blocks(m, options, left, out_refused);
+    if (tly_pto_in_tile_header(m)) {
+        return tly_pto_run_tile_blocks(m, left, out_refused);
     }
     if (!tly_pto_mode_of(m, &mode)) {
         return true;

@@ -176,8 +176,8 @@ bool tly_pto_refuse_command(tly_pto_machine *m, const tly_isa_insn *insn,
                           insn->form, 0, 0, 0);
 }
 
-bool tly_pto_execute_command(tly_pto_machine *m, const tly_isa_insn *insn) {
-    const tly_pto_command *command = &commands[insn->form];
+bool tly_pto_execute_command_checked(tly_pto_machine *m, const tly_isa_insn *insn,
+                                     const tly_pto_command *command) {
     if (m->core.context.header.system_terminal_pending && !command->ends_block) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_BUNDLE_CONTROL, TLY_PTO_RULE_AFTER_SERVICE_REQUEST,
                               insn->form, 0, 0, 0);

@@ -53,6 +53,18 @@ typedef struct tly_pto_command {
  * does not have. */
 const tly_pto_command *tly_pto_command_of(uint32_t form);
 
+/* Executes a command that may not stand here, or that this machine does not have. */
+tly_pto_command_fn tly_pto_execute_command_checked;
+
+/* A command of this row whose fields its form admits, after tly_pto_begin_attempt
+ * (asl/block/model/dispatch). */
+static inline bool tly_pto_execute_command(tly_pto_machine *m, const tly_isa_insn *insn,
+                                           const tly_pto_command *command) {
+    return m->core.context.header.system_terminal_pending || command->execute == NULL
+               ? tly_pto_execute_command_checked(m, insn, command)
+               : command->execute(m, insn, command);
+}
+
 static inline void tly_pto_advance(tly_pto_machine *m, const tly_isa_insn *insn) {
     m->core.context.tpc += insn->len;
 }

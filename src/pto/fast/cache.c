@@ -6,6 +6,8 @@
 
 #include "base/context.h"
 #include "base/error.h"
+#include "pto/block/command.h"
+#include "pto/fault.h"
 #include "pto/run.h"
 
 /* Address space that costs nothing until it is touched. */
@@ -174,13 +176,21 @@ static void follow_release(tly_pto_machine *m) {
     }
 }
 
+static uint32_t place_of(uint64_t pc) {
+    return pc / 2 % TLY_PTO_CODE_KEPT;
+}
+
+static bool is_kept(const tly_pto_code *code, uint32_t place, uint64_t pc) {
+    return code->kept[place].pc == pc && code->kept[place].generation == code->generation;
+}
+
 const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *m, uint64_t pc,
                                                 tly_pto_decoded *room) {
     tly_pto_code *code = m->code;
-    tly_pto_kept *kept = &code->kept[pc >> 1 & (TLY_PTO_CODE_KEPT - 1)];
+    tly_pto_kept *kept = &code->kept[place_of(pc)];
     uint64_t word;
     follow_release(m);
-    if (kept->pc == pc && kept->generation == code->generation) {
+    if (is_kept(code, place_of(pc), pc)) {
         return &kept->decoded;
     }
     uint32_t bits = tly_pto_fetch(m, pc, &word);
@@ -195,6 +205,43 @@ const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *m, uint64_t pc,
     kept->generation = code->generation;
     tly_pto_decode(m, word, bits, &kept->decoded);
     return &kept->decoded;
+}
+
+/* A command, without asking whether it is one. */
+static bool execute_kept(tly_pto_machine *m, const tly_pto_decoded *decoded) {
+    if (decoded->command == NULL) {
+        return tly_pto_execute_decoded(m, decoded);
+    }
+    tly_pto_begin_attempt(m);
+    return tly_pto_execute_command(m, &decoded->insn, decoded->command);
+}
+
+bool tly_pto_run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
+    const tly_pto_code *code = m->code;
+    bool inside = tly_pto_in_tile_header(m);
+    uint32_t place = place_of(m->core.context.tpc);
+    follow_release(m);
+    while (*left != 0 && m->core.context.tpc != code->stop_pc) {
+        tly_pto_decoded fresh;
+        uint64_t pc = m->core.context.tpc;
+        const tly_pto_decoded *decoded = &code->kept[place].decoded;
+        if (!is_kept(code, place, pc)) {
+            decoded = tly_pto_code_instruction(m, pc, &fresh);
+            place = place_of(pc);
+        }
+        if (decoded == NULL || !(inside || decoded->starts_tile)) {
+            return inside;
+        }
+        --*left;
+        if (!execute_kept(m, decoded)) {
+            *out_refused = true;
+            break;
+        }
+        inside = tly_pto_in_tile_header(m);
+        /* most often the next one follows; waiting for TPC before looking would take longer */
+        place = (place + decoded->insn.len / 2u) % TLY_PTO_CODE_KEPT;
+    }
+    return false;
 }
 
 tly_pto_unit *tly_pto_code_find(tly_pto_machine *m, uint64_t pc, uint32_t mode) {

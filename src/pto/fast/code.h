@@ -129,6 +129,16 @@ tly_pto_unit *tly_pto_code_find(tly_pto_machine *machine, uint64_t pc, uint32_t 
 const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *machine, uint64_t pc,
                                                 tly_pto_decoded *room);
 
+/* The header of a tile operation is open. */
+static inline bool tly_pto_in_tile_header(const tly_pto_machine *m) {
+    return m->core.context.bundle_active && m->core.context.barg.block_type > TLY_PTO_KIND_SYSTEM;
+}
+
+/* Blocks of tile operations, one behind the other, at most *left instructions, which it counts
+ * down; nothing has to be asked between their commands. Returns whether a step of the plain path
+ * has to follow. */
+bool tly_pto_run_tile_blocks(tly_pto_machine *machine, uint64_t *left, bool *out_refused);
+
 uint64_t tly_pto_code_generation(const tly_pto_code *code);
 
 /* One byte for each line of memory; negative as int8_t: code was made from it. */

@@ -7,6 +7,7 @@ void tly_pto_sum_up(const tly_pto_machine *m) {
     tly_pto_tile_store *store = m->tiles;
     store->in_use = 0;
     store->allocated = 0;
+    store->legal = 0;
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
         if (m->core.tiles[i].allocated) {
             store->allocated |= UINT64_C(1) << i;
@@ -70,32 +71,36 @@ tly_pto_tile tly_pto_cube_tile(const tly_pto_machine *m, uint32_t capacity_bytes
     };
 }
 
-static uint64_t share_of(const tly_pto_machine *m, uint32_t index) {
+/* Takes the tile's share out of the sums; what is known of its descriptor is forgotten. */
+static void withdraw(tly_pto_machine *m, uint32_t index) {
+    tly_pto_tile_store *store = m->tiles;
     const tly_pto_tile *tile = &m->core.tiles[index];
-    return tile->allocated ? tly_pto_allocation_bytes(m->core.tile_allocation_masks[index],
-                                                      tile->capacity_bytes)
-                           : 0;
-}
-
-/* Replaces a descriptor and keeps the sum. */
-static void replace(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile,
-                    uint32_t pe_mask) {
-    uint64_t before = tly_pto_capacity_in_use(m) - share_of(m, index);
-    m->core.tiles[index] = *tile;
-    m->core.tile_allocation_masks[index] = (uint8_t)pe_mask;
+    uint64_t bit = UINT64_C(1) << index;
+    if (!store->summed) {
+        tly_pto_sum_up(m);
+    }
+    if (tile->allocated) {
+        store->in_use -=
+            tly_pto_allocation_bytes(m->core.tile_allocation_masks[index], tile->capacity_bytes);
+    }
+    store->allocated &= ~bit;
+    store->legal &= ~bit;
     m->core.feature_maps[index].valid = false;
-    m->tiles->in_use = before + share_of(m, index);
-    m->tiles->allocated &= ~(UINT64_C(1) << index);
-    m->tiles->allocated |= (uint64_t)tile->allocated << index;
 }
 
 void tly_pto_install_tile(tly_pto_machine *m, uint32_t index, const tly_pto_tile *tile,
                           uint32_t pe_mask) {
-    replace(m, index, tile, pe_mask);
+    withdraw(m, index);
+    m->core.tiles[index] = *tile;
+    m->core.tile_allocation_masks[index] = (uint8_t)pe_mask;
+    m->tiles->in_use += tly_pto_allocation_bytes(pe_mask, tile->capacity_bytes);
+    m->tiles->allocated |= UINT64_C(1) << index;
 }
 
 void tly_pto_release_tile(tly_pto_machine *m, uint32_t index) {
-    const tly_pto_tile released = {.data_type = TLY_PTO_U8, .location = TLY_PTO_LOCATION_ANY};
-    replace(m, index, &released, 0);
+    withdraw(m, index);
+    m->core.tiles[index] =
+        (tly_pto_tile){.data_type = TLY_PTO_U8, .location = TLY_PTO_LOCATION_ANY};
+    m->core.tile_allocation_masks[index] = 0;
     tly_pto_elements_clear(&m->tiles->local[index]);
 }

@@ -61,7 +61,8 @@ tly_pto_tile tly_pto_cube_tile(const tly_pto_machine *machine, uint32_t capacity
                                uint32_t valid_rows, uint32_t valid_columns, uint32_t dtype,
                                uint32_t layout);
 
-/* The tile takes this descriptor and mask; its feature map becomes invalid. Elements stay. */
+/* The tile takes this descriptor, of an allocated tile, and mask; its feature map becomes invalid.
+ * Elements stay. */
 void tly_pto_install_tile(tly_pto_machine *machine, uint32_t index, const tly_pto_tile *tile,
                           uint32_t pe_mask);
 

@@ -61,7 +61,7 @@ bool tly_pto_bindings_terminated(const tly_pto_header *header) {
 static const tly_pto_tile *shape_source(const tly_pto_machine *m, bool has_source,
                                         uint32_t source) {
     const tly_pto_header *header = &m->core.context.header;
-    if (has_source && tly_pto_tile_configured(m, &m->core.tiles[source])) {
+    if (has_source && tly_pto_local_configured(m, source)) {
         return &m->core.tiles[source];
     }
     if (tly_pto_num_shared_bindings(header) == 1 && header->shared_bindings[0].valid &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pto/tile/legal.h"
 
+#include "pto/tile/allocate.h"
+
 enum { CHUNK = 256 };
 
 bool tly_pto_local_capacity_legal(const tly_pto_machine *m, uint32_t bytes) {
@@ -26,6 +28,17 @@ bool tly_pto_tile_configured(const tly_pto_machine *m, const tly_pto_tile *tile)
 bool tly_pto_tile_legal(const tly_pto_machine *m, const tly_pto_tile *tile) {
     return tly_pto_tile_configured(m, tile) &&
            (tile->storage_kind == TLY_PTO_PREDICATE || tly_pto_generic_indexing(tile));
+}
+
+bool tly_pto_find_legal(const tly_pto_machine *m, uint32_t index) {
+    if (!tly_pto_tile_legal(m, &m->core.tiles[index])) {
+        return false;
+    }
+    if (!m->tiles->summed) {
+        tly_pto_sum_up(m);
+    }
+    m->tiles->legal |= UINT64_C(1) << index;
+    return true;
 }
 
 bool tly_pto_tile_defined(const tly_pto_machine *m, const tly_pto_tile *tile) {
@@ -86,15 +99,15 @@ bool tly_pto_find_invalid_encoding(const tly_pto_tile *tile, const tly_pto_eleme
 
 bool tly_pto_check_source_legal(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
     const tly_pto_tile *tile = tly_pto_plan_source(m, plan, ordinal);
+    if (tly_pto_local_legal(m, plan->sources[ordinal])) {
+        return true;
+    }
     if (!tile->allocated) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_FREE, plan->operation,
                                    plan->sources[ordinal], 0, 0);
     }
-    if (!tly_pto_tile_legal(m, tile)) {
-        return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_DESCRIPTOR, plan->operation,
-                                   plan->sources[ordinal], tile->layout, tile->capacity_bytes);
-    }
-    return true;
+    return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_SOURCE_DESCRIPTOR, plan->operation,
+                               plan->sources[ordinal], tile->layout, tile->capacity_bytes);
 }
 
 bool tly_pto_check_source_defined(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
@@ -190,9 +203,17 @@ bool tly_pto_check_sources_match(const tly_pto_machine *m, tly_pto_plan *plan, u
            refuse_difference(plan, a, plan->sources[left], b, plan->sources[right]);
 }
 
+/* A resolved descriptor of numbers has the shape that its capacity gives. */
+static bool resolved_legal(const tly_pto_machine *m, const tly_pto_tile *tile) {
+    return tile->storage_kind == TLY_PTO_NUMERIC
+               ? tly_pto_local_capacity_legal(m, tile->capacity_bytes) &&
+                     tly_pto_generic_indexing(tile)
+               : tly_pto_tile_legal(m, tile);
+}
+
 bool tly_pto_check_result_legal(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t result) {
     const tly_pto_tile *tile = &plan->results[result];
-    return tly_pto_tile_legal(m, tile) ||
+    return resolved_legal(m, tile) ||
            tly_pto_plan_refuse(plan, TLY_PTO_RULE_TILE_RESULT_FRACTALS, tile->layout, tile->rows,
                                tile->columns, tile->data_type);
 }

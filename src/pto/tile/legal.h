@@ -29,6 +29,22 @@ bool tly_pto_tile_configured(const tly_pto_machine *machine, const tly_pto_tile 
 bool tly_pto_tile_legal(const tly_pto_machine *machine, const tly_pto_tile *tile);
 bool tly_pto_tile_defined(const tly_pto_machine *machine, const tly_pto_tile *tile);
 
+/* Whether a local tile was found legal before: true needs no look at its descriptor. */
+static inline bool tly_pto_known_legal(const tly_pto_machine *machine, uint32_t index) {
+    const tly_pto_tile_store *store = machine->tiles;
+    return store->summed && (store->legal >> index & 1) != 0;
+}
+
+/* The same answers for the local tile of this number; a good one is remembered. */
+bool tly_pto_find_legal(const tly_pto_machine *machine, uint32_t index);
+static inline bool tly_pto_local_legal(const tly_pto_machine *machine, uint32_t index) {
+    return tly_pto_known_legal(machine, index) || tly_pto_find_legal(machine, index);
+}
+static inline bool tly_pto_local_configured(const tly_pto_machine *machine, uint32_t index) {
+    return tly_pto_known_legal(machine, index) ||
+           tly_pto_tile_configured(machine, &machine->core.tiles[index]);
+}
+
 /* TileLogicalShapeMatch and TileShapeAndTypeMatch without the legality of the descriptors. */
 bool tly_pto_shapes_match(const tly_pto_tile *left, const tly_pto_tile *right);
 bool tly_pto_shapes_and_types_match(const tly_pto_tile *left, const tly_pto_tile *right);

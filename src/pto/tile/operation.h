@@ -79,7 +79,6 @@ struct tly_pto_plan {
     uint8_t num_bindings;
     uint8_t num_shared; /* shared tiles bound */
     bool terminated;    /* the last binding and no other is marked last */
-    bool closed;        /* some binding is */
     uint8_t pe_mask;    /* of the first binding */
     uint8_t other_mask; /* of the first one that has another mask, else pe_mask */
     uint8_t all_masks;  /* joined */

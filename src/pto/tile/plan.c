@@ -25,35 +25,59 @@ bool tly_pto_plan_refuse(tly_pto_plan *plan, tly_pto_rule rule, uint64_t a, uint
     return false;
 }
 
-static void add_source(tly_pto_plan *plan, uint8_t tile) {
-    if (plan->num_sources < TLY_PTO_MAX_SOURCES) {
-        plan->sources[plan->num_sources] = tile;
+/* What is counted while the bindings are gone through: here and not in the plan, so that it stays in
+ * registers. */
+typedef struct tally {
+    uint32_t bindings;
+    uint32_t destinations;
+    uint32_t sources;
+    uint32_t first_mask;
+    uint32_t other_mask;
+    uint32_t all_masks;
+    bool terminated;
+    bool closed;
+} tally;
+
+static void add_source(tly_pto_plan *plan, tally *t, uint8_t tile) {
+    if (t->sources < TLY_PTO_MAX_SOURCES) {
+        plan->sources[t->sources] = tile;
     }
-    plan->num_sources++;
+    t->sources++;
 }
 
-static void add_binding(tly_pto_plan *plan, const tly_pto_tile_binding *binding, uint32_t index) {
-    if (plan->num_bindings == 0) {
-        plan->pe_mask = plan->other_mask = binding->pe_mask;
-    } else if (plan->other_mask == plan->pe_mask) {
-        plan->other_mask = binding->pe_mask;
+static void add_binding(tly_pto_plan *plan, tally *t, const tly_pto_tile_binding *binding,
+                        uint32_t index) {
+    if (t->bindings == 0) {
+        t->first_mask = t->other_mask = binding->pe_mask;
+    } else if (t->other_mask == t->first_mask) {
+        t->other_mask = binding->pe_mask;
     }
-    plan->all_masks |= binding->pe_mask;
-    plan->terminated = binding->last && (plan->num_bindings == 0 || !plan->closed);
-    plan->closed |= binding->last;
-    plan->num_bindings++;
+    t->all_masks |= binding->pe_mask;
+    t->terminated = binding->last && !t->closed;
+    t->closed |= binding->last;
+    t->bindings++;
     if (binding->destination_valid) {
-        if (plan->num_destinations < TLY_PTO_MAX_DESTINATIONS) {
-            plan->destination_bindings[plan->num_destinations] = (uint8_t)index;
+        if (t->destinations < TLY_PTO_MAX_DESTINATIONS) {
+            plan->destination_bindings[t->destinations] = (uint8_t)index;
         }
-        plan->num_destinations++;
+        t->destinations++;
     }
     if (binding->source0_valid) {
-        add_source(plan, binding->source0);
+        add_source(plan, t, binding->source0);
     }
     if (binding->source1_valid) {
-        add_source(plan, binding->source1);
+        add_source(plan, t, binding->source1);
     }
+}
+
+static void record(tly_pto_plan *plan, const tally *t) {
+    plan->num_bindings = (uint8_t)t->bindings;
+    plan->num_destinations = (uint8_t)t->destinations;
+    plan->num_sources = (uint8_t)t->sources;
+    plan->pe_mask = (uint8_t)t->first_mask;
+    plan->other_mask = (uint8_t)t->other_mask;
+    plan->all_masks = (uint8_t)t->all_masks;
+    plan->terminated = t->terminated;
 }
 
 /* Whether a binding from `first` on is valid. Programs fill them in order; hosts need not. */
@@ -77,13 +101,15 @@ void tly_pto_plan_begin(const tly_pto_machine *m, uint32_t operation, tly_pto_pl
     plan->control.rounding = (uint8_t)tly_pto_bundle_rounding(header->data.rounding_mode);
     plan->control.saturating = header->data.saturating;
     plan->num_shared = (uint8_t)tly_pto_num_shared_bindings(header);
+    tally t = {0};
     for (uint32_t i = 0; i < TLY_PTO_NUM_TILE_BINDINGS; i++) {
         if (header->tile_bindings[i].valid) {
-            add_binding(plan, &header->tile_bindings[i], i);
+            add_binding(plan, &t, &header->tile_bindings[i], i);
         } else if (header->in_order || !any_valid(header, i)) {
             break;
         }
     }
+    record(plan, &t);
 }
 
 bool tly_pto_plan_is_idle(const tly_pto_machine *m, const tly_pto_plan *plan) {
@@ -255,9 +281,8 @@ bool tly_pto_plan_check_masks(const tly_pto_machine *m, tly_pto_plan *plan) {
 
 static bool moved_type(const tly_pto_machine *m, const tly_pto_plan *plan, uint32_t *out_dtype) {
     if (plan->num_sources > 0) {
-        const tly_pto_tile *tile = tly_pto_plan_source(m, plan, 0);
-        if (tly_pto_tile_configured(m, tile)) {
-            *out_dtype = tile->data_type;
+        if (tly_pto_local_configured(m, plan->sources[0])) {
+            *out_dtype = tly_pto_plan_source(m, plan, 0)->data_type;
             return true;
         }
     }
