@@ -17,7 +17,7 @@ const pack_kernels *pack_kernels_for(tly_simd simd) {
     return &pack_kernels_portable;
 }
 
-static inline __attribute__((always_inline)) void strided(const pack_job *job, size_t width) {
+static inline __attribute__((always_inline)) void strided_round(const pack_job *job, size_t width) {
     for (size_t r = 0; r < job->nr; r++) {
         for (size_t p = 0; p < job->np; p++) {
             uint8_t *dst = job->dst + (int64_t)r * job->r_dst + (int64_t)p * job->p_dst;
@@ -28,6 +28,14 @@ static inline __attribute__((always_inline)) void strided(const pack_job *job, s
                 src += job->q_src;
             }
         }
+    }
+}
+
+static inline __attribute__((always_inline)) void strided(const pack_job *job, size_t width) {
+    pack_job round = pack_first_round(job);
+    for (size_t s = 0; s < job->ns; s++) {
+        strided_round(&round, width);
+        pack_next_round(job, &round);
     }
 }
 

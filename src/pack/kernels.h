@@ -9,20 +9,34 @@
 
 #include <tilery/context.h>
 
-/* nr tiles of np x nq elements of `width` bytes. All strides in bytes, and of any sign. Only the
- * elements themselves are read and written, at any alignment. */
+/* ns times nr tiles of np x nq elements of `width` bytes. All strides in bytes, and of any sign. Only
+ * the elements themselves are read and written, at any alignment. */
 typedef struct pack_job {
     uint8_t *dst;
     const uint8_t *src;
-    size_t np, nq, nr;
+    size_t np, nq, nr, ns;
     int64_t p_dst, p_src;
     int64_t q_dst, q_src;
     int64_t r_dst, r_src;
+    int64_t s_dst, s_src;
     size_t width;
     int stream; /* write round the cache where alignment allows it; the caller fences */
 } pack_job;
 
 typedef void pack_kernel(const pack_job *job);
+
+/* The first of the ns rounds, or the next: kernels go through them themselves, because a call for a
+ * few rows costs as much as the rows. */
+static inline pack_job pack_first_round(const pack_job *job) {
+    pack_job round = *job;
+    round.ns = 1;
+    return round;
+}
+
+static inline void pack_next_round(const pack_job *job, pack_job *round) {
+    round->dst += job->s_dst;
+    round->src += job->s_src;
+}
 
 /* Which of them a path calls, by log2 of the width where they come in widths (1, 2, 4, 8). */
 typedef struct pack_kernels {

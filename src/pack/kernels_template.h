@@ -200,7 +200,7 @@ static void rows_down(const pack_job *job, size_t len, int stream) {
     }
 }
 
-static void rows(const pack_job *job) {
+FLAT void rows_round(const pack_job *job) {
     size_t len = job->nq * job->width;
     int even = tiles_aligned(job) && len % VEC_LEN == 0 &&
                (job->np == 1 || (uint64_t)job->p_dst % VEC_LEN == 0);
@@ -619,27 +619,39 @@ FLAT void transpose(const pack_job *job, size_t width) {
     }
 }
 
-#define DEFINE_WIDTH(WIDTH)                                                                        \
-    static void zip2_##WIDTH(const pack_job *job) {                                                \
-        if (job->stream && tiles_aligned(job)) {                                                   \
-            zip2(job, WIDTH, 1);                                                                   \
-        } else {                                                                                   \
-            zip2(job, WIDTH, 0);                                                                   \
+FLAT void zip2_round(const pack_job *job, size_t width) {
+    if (job->stream && tiles_aligned(job)) {
+        zip2(job, width, 1);
+    } else {
+        zip2(job, width, 0);
+    }
+}
+
+FLAT void zip4_round(const pack_job *job, size_t width) {
+    if (width == 8) {
+        transpose(job, width);
+    } else if (job->stream && tiles_aligned(job)) {
+        zip4(job, width, 1);
+    } else {
+        zip4(job, width, 0);
+    }
+}
+
+#define DEFINE_KERNEL(NAME, ...)                                                                   \
+    static void NAME(const pack_job *job) {                                                        \
+        pack_job round = pack_first_round(job);                                                    \
+        for (size_t s = 0; s < job->ns; s++) {                                                     \
+            __VA_ARGS__;                                                                           \
+            pack_next_round(job, &round);                                                          \
         }                                                                                          \
-    }                                                                                              \
-    static void zip4_##WIDTH(const pack_job *job) {                                                \
-        if (WIDTH == 8) {                                                                          \
-            transpose(job, WIDTH);                                                                 \
-        } else if (job->stream && tiles_aligned(job)) {                                            \
-            zip4(job, WIDTH, 1);                                                                   \
-        } else {                                                                                   \
-            zip4(job, WIDTH, 0);                                                                   \
-        }                                                                                          \
-    }                                                                                              \
-    static void transpose_##WIDTH(const pack_job *job) {                                           \
-        transpose(job, WIDTH);                                                                     \
     }
 
+#define DEFINE_WIDTH(WIDTH)                                                                        \
+    DEFINE_KERNEL(zip2_##WIDTH, zip2_round(&round, WIDTH))                                         \
+    DEFINE_KERNEL(zip4_##WIDTH, zip4_round(&round, WIDTH))                                         \
+    DEFINE_KERNEL(transpose_##WIDTH, transpose(&round, WIDTH))
+
+DEFINE_KERNEL(rows, rows_round(&round))
 DEFINE_WIDTH(1)
 DEFINE_WIDTH(2)
 DEFINE_WIDTH(4)

@@ -140,9 +140,20 @@ static pack_job make_job(const walk *w, int64_t dst, int64_t src, uint64_t np, u
                          uint64_t nr, int64_t r_dst, int64_t r_src) {
     const tly_pack_plan *plan = w->plan;
     const pack_loop *p = &plan->loops[plan->p], *q = &plan->loops[plan->q];
-    return (pack_job){
-        w->dst + dst,  w->src + src,  np,    nq,    nr,          p->dst_stride, p->src_stride,
-        q->dst_stride, q->src_stride, r_dst, r_src, plan->width, w->stream};
+    return (pack_job){.dst = w->dst + dst,
+                      .src = w->src + src,
+                      .np = np,
+                      .nq = nq,
+                      .nr = nr,
+                      .ns = 1,
+                      .p_dst = p->dst_stride,
+                      .p_src = p->src_stride,
+                      .q_dst = q->dst_stride,
+                      .q_src = q->src_stride,
+                      .r_dst = r_dst,
+                      .r_src = r_src,
+                      .width = plan->width,
+                      .stream = w->stream};
 }
 
 /* nr tiles of np x nq, all inside the shape. */
@@ -184,8 +195,14 @@ static void run_table(const walk *w, int64_t dst, int64_t src) {
     size_t len = (size_t)plan->table_len * plan->width;
     uint8_t stage[PACK_MAX_TABLE * 8] __attribute__((aligned(64)));
     if (w->stream && len % 64 == 0 && (uintptr_t)(w->dst + dst) % 64 == 0) {
-        pack_job leave = {w->dst + dst, stage, 1, plan->table_len, 1, 0, 0, 0, 0, 0, 0,
-                          plan->width,  1};
+        pack_job leave = {.dst = w->dst + dst,
+                          .src = stage,
+                          .np = 1,
+                          .nq = plan->table_len,
+                          .nr = 1,
+                          .ns = 1,
+                          .width = plan->width,
+                          .stream = 1};
         pack_gather(stage, w->src + src, plan->table, plan->table_len, plan->width);
         plan->kernels->rows(&leave);
     } else {
@@ -354,7 +371,7 @@ static void walk_steps(walk *w, uint32_t depth, int64_t dst, int64_t src) {
 }
 
 /* A walk on which nothing changes from tile to tile but where it lies: the turns and strides of
- * each step but the innermost, which the kernel makes. */
+ * each step but the two innermost, which the kernel makes. */
 typedef struct tour {
     pack_kernel *kernel;
     pack_job job;
@@ -401,10 +418,13 @@ static int tour_whole(const walk *w, int64_t dst, int64_t src) {
     if (plan->path == PACK_PATH_ZIP && nq < plan->loops[plan->q].count) {
         return 0;
     }
-    t.num_steps = w->num_steps - 1;
+    uint32_t r = w->num_steps - 1, s = w->num_steps - 2;
+    t.num_steps = s;
     t.kernel = plan->kernel;
-    t.job = make_job(w, dst, src, np, nq, t.turns[t.num_steps], t.dst_stride[t.num_steps],
-                     t.src_stride[t.num_steps]);
+    t.job = make_job(w, dst, src, np, nq, t.turns[r], t.dst_stride[r], t.src_stride[r]);
+    t.job.ns = t.turns[s];
+    t.job.s_dst = t.dst_stride[s];
+    t.job.s_src = t.src_stride[s];
     make_tour(&t, 0, t.job.dst, t.job.src);
     return 1;
 }
