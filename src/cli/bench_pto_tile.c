@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/bench_pto.h"
 #include "pto/create.h"
+#include "pto/memory.h"
 #include "pto/run.h"
 #include "pto/tile/allocate.h"
 
@@ -46,6 +47,7 @@ static tly_status assemble(rig *r, const char *const *lines, uint32_t num_lines,
             return status;
         }
         memcpy(r->m->memory.bytes + r->stop, &insn.word, insn.len);
+        tly_pto_memory_changed(r->m, r->stop, insn.len);
         r->stop += insn.len;
     }
     return TLY_OK;

@@ -69,7 +69,7 @@ static bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, ui
     tly_pto_fast_result result;
     uint32_t mode;
     *out_refused = false;
-    if (tly_pto_in_tile_header(m)) {
+    if (tly_pto_in_tile_header(m) || tly_pto_code_starts_tile(m->code, m->core.context.tpc)) {
         return tly_pto_run_tile_blocks(m, left, out_refused);
     }
     if (!tly_pto_mode_of(m, &mode)) {

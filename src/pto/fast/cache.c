@@ -68,9 +68,17 @@ const int8_t *tly_pto_code_lines(const tly_pto_code *code) {
     return code->lines;
 }
 
+static void forget_units(tly_pto_code *code) {
+    if (code->used != 0) {
+        memset(code->buckets, 0, buckets_len);
+        code->used = 0;
+    }
+}
+
+/* Kept instructions end nowhere, and stay. */
 void tly_pto_code_set_stop(tly_pto_code *code, uint64_t stop_pc) {
     if (code->stop_pc != stop_pc) {
-        tly_pto_code_flush(code);
+        forget_units(code);
         code->stop_pc = stop_pc;
     }
 }
@@ -79,11 +87,8 @@ void tly_pto_code_flush(tly_pto_code *code) {
     for (uint32_t i = 0; i < code->num_marks; i++) {
         code->lines[code->marks[i]] &= TLY_PTO_LINE_COUNT;
     }
-    if (code->used != 0) {
-        memset(code->buckets, 0, buckets_len);
-    }
+    forget_units(code);
     code->num_marks = 0;
-    code->used = 0;
     code->generation++;
 }
 
@@ -205,6 +210,11 @@ const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *m, uint64_t pc,
     kept->generation = code->generation;
     tly_pto_decode(m, word, bits, &kept->decoded);
     return &kept->decoded;
+}
+
+bool tly_pto_code_starts_tile(const tly_pto_code *code, uint64_t pc) {
+    uint32_t place = place_of(pc);
+    return is_kept(code, place, pc) && code->kept[place].decoded.starts_tile;
 }
 
 /* A command, without asking whether it is one. */

@@ -129,6 +129,10 @@ tly_pto_unit *tly_pto_code_find(tly_pto_machine *machine, uint64_t pc, uint32_t 
 const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *machine, uint64_t pc,
                                                 tly_pto_decoded *room);
 
+/* Whether the instruction at this address is kept and begins the block of a tile operation, for
+ * which no unit is needed. */
+bool tly_pto_code_starts_tile(const tly_pto_code *code, uint64_t pc);
+
 /* The header of a tile operation is open. */
 static inline bool tly_pto_in_tile_header(const tly_pto_machine *m) {
     return m->core.context.bundle_active && m->core.context.barg.block_type > TLY_PTO_KIND_SYSTEM;
