@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products, quotients and square roots of numbers. */
-#include "num/number.h"
+#include <math.h>
 
-enum { FRACTION_BITS = 128, ROOT_BITS = 126 };
+#include "num/number.h"
 
 static int is_nan(const tly_number *n) {
     return n->klass == TLY_NUMBER_QUIET_NAN || n->klass == TLY_NUMBER_SIGNALING_NAN ||
@@ -54,6 +54,22 @@ tly_number tly_num_fused(tly_number a, tly_number b, tly_number addend) {
     return tly_num_add(tly_num_multiply(a, b), addend);
 }
 
+/* One word of a quotient: (*rest * 2^64 + next) / divisor, where *rest, which becomes what is left,
+ * is below the divisor, and bit 127 of that is set (Knuth, volume 2, algorithm D). */
+static uint64_t divide_word(tly_num_bits *rest, uint64_t next, tly_num_bits divisor) {
+    uint64_t high = (uint64_t)(divisor >> 64), low = (uint64_t)divisor;
+    uint64_t word = *rest >> 64 >= high ? UINT64_MAX : (uint64_t)(*rest / high);
+    tly_num_bits left = *rest - (tly_num_bits)word * high;
+    tly_num_bits product = (tly_num_bits)word * low;
+    while (left >> 64 == 0 && product > (left << 64 | next)) { /* at most twice */
+        word--;
+        left += high;
+        product -= low;
+    }
+    *rest = (left << 64 | next) - product;
+    return word;
+}
+
 tly_number tly_num_divide(tly_number a, tly_number b) {
     int negative = a.negative != b.negative;
     if (is_nan(&a) || is_nan(&b)) {
@@ -71,25 +87,37 @@ tly_number tly_num_divide(tly_number a, tly_number b) {
     if (a.klass == TLY_NUMBER_ZERO) {
         return special(TLY_NUMBER_ZERO, negative);
     }
-    int32_t exponent = a.exponent - b.exponent;
-    tly_num_bits rest = a.fraction, quotient = 0;
-    int over = 0; /* bit 128 of the rest */
-    if (rest < b.fraction) {
-        over = (int)(rest >> 127);
-        rest <<= 1;
-        exponent--;
+    /* of 2^127 a / b, or 2^128 a / b where a is the smaller fraction: 128 bits either way */
+    int smaller = a.fraction < b.fraction;
+    tly_num_bits rest = smaller ? a.fraction : a.fraction >> 1;
+    uint64_t high = divide_word(&rest, smaller ? 0 : (uint64_t)a.fraction << 63, b.fraction);
+    uint64_t low = divide_word(&rest, 0, b.fraction);
+    return (tly_number){(tly_num_bits)high << 64 | low | (rest != 0),
+                        a.exponent - b.exponent - smaller, TLY_NUMBER_NORMAL, (uint8_t)negative};
+}
+
+/* The largest integer whose square is not above n, which is at least 2^126. */
+static uint64_t root_of(tly_num_bits n) {
+    double guess = sqrt((double)n);
+    uint64_t root = guess < 0x1p64 ? (uint64_t)guess : UINT64_MAX;
+    tly_num_bits better = ((n / root) + root) / 2; /* Newton: twice the good bits */
+    root = better >> 64 == 0 ? (uint64_t)better : UINT64_MAX;
+    while ((tly_num_bits)root * root > n) {
+        root--;
     }
-    for (uint32_t i = 0; i < FRACTION_BITS; i++) {
-        quotient <<= 1;
-        if (over || rest >= b.fraction) {
-            rest -= b.fraction;
-            quotient |= 1;
-        }
-        over = (int)(rest >> 127);
-        rest <<= 1;
+    while (n - (tly_num_bits)root * root > 2 * (tly_num_bits)root) {
+        root++;
     }
-    return (tly_number){quotient | (over || rest != 0), exponent, TLY_NUMBER_NORMAL,
-                        (uint8_t)negative};
+    return root;
+}
+
+/* The root of high * 2^128 + low, or a little more: the upper word is exact, the lower one what is
+ * left over twice the upper (Zimmermann, Karatsuba Square Root, 1999). */
+static tly_num_bits root_estimate(tly_num_bits high, tly_num_bits low) {
+    uint64_t upper = root_of(high);
+    tly_num_bits rest = high - (tly_num_bits)upper * upper; /* 65 bits */
+    tly_num_bits lower = (rest << 63 | low >> 65) / upper;
+    return (tly_num_bits)upper << 64 | (lower >> 64 == 0 ? (uint64_t)lower : UINT64_MAX);
 }
 
 tly_number tly_num_square_root(tly_number n) {
@@ -102,21 +130,15 @@ tly_number tly_num_square_root(tly_number n) {
     if (n.klass == TLY_NUMBER_INFINITE) {
         return n;
     }
-    /* an even exponent leaves a radicand in 1 .. 4: two bits of it for each bit of the root */
+    /* an even exponent leaves a radicand in 1 .. 4, here with 254 bits behind the point */
     int odd = n.exponent & 1;
-    tly_num_bits radicand = odd ? n.fraction : n.fraction >> 1, rest = 0, root = 0;
-    tly_num_bits lost = odd ? 0 : n.fraction & 1;
-    for (uint32_t i = 0; i < ROOT_BITS; i++) {
-        rest = rest << 2 | radicand >> 126;
-        radicand <<= 2;
-        tly_num_bits trial = root << 2 | 1;
-        root <<= 1;
-        if (rest >= trial) {
-            rest -= trial;
-            root |= 1;
-        }
+    tly_num_bits high = odd ? n.fraction : n.fraction >> 1;
+    tly_num_bits low = odd ? 0 : n.fraction << 127;
+    tly_num_bits rest, root = root_estimate(high, low), square = multiply_wide(root, root, &rest);
+    while (square > high || (square == high && rest > low)) {
+        root--;
+        square = multiply_wide(root, root, &rest);
     }
-    lost |= rest | radicand;
-    return (tly_number){root << (FRACTION_BITS - ROOT_BITS) | (lost != 0), (n.exponent - odd) / 2,
+    return (tly_number){root | (square != high || rest != low), (n.exponent - odd) / 2,
                         TLY_NUMBER_NORMAL, 0};
 }

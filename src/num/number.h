@@ -54,10 +54,10 @@ tly_num_bits tly_num_round(const tly_format *format, tly_number number, tly_num_
 tly_number tly_num_add(tly_number a, tly_number b);
 
 /* Product, quotient, square root and a * b + addend. The first and the last of operands of at most
- * 64 significant bits are exact before they are cut off at 128; the quotient has 128 bits and the
- * root 126, with what is cut off noted in the lowest bit: enough to be rounded once to any format
- * of up to 120 bits of fraction. What has no value (0 * inf, 0 / 0, inf / inf, the root of a
- * negative number) gives a signalling NaN; x / 0 gives an infinity. Cannot fail. */
+ * 64 significant bits are exact before they are cut off at 128; the quotient and the
+ * root have 128 bits, with what is cut off noted in the lowest one: enough to be rounded once to
+ * any format of up to 120 bits of fraction. What has no value (0 * inf, 0 / 0, inf / inf, the root
+ * of a negative number) gives a signalling NaN; x / 0 gives an infinity. Cannot fail. */
 tly_number tly_num_multiply(tly_number a, tly_number b);
 tly_number tly_num_fused(tly_number a, tly_number b, tly_number addend);
 tly_number tly_num_divide(tly_number a, tly_number b);
