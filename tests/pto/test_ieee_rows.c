@@ -267,6 +267,20 @@ static uint64_t element(const uint8_t *cells, uint32_t dtype, uint32_t lines, ui
     return value;
 }
 
+/* Sums that stand in cells of 32 rows: the same ones. */
+static void check_cells(const product *p, tly_pto_matrix_cells job) {
+    static uint32_t cells[32 * MAX_N];
+    for (uint32_t at = 0; at < p->n * p->m; at++) {
+        cells[at / p->m * 32 + at % p->m] = (uint32_t)p->wanted[at];
+    }
+    job.sums = NULL;
+    job.cells = cells;
+    assert_true(tly_pto_ieee_cells(&job));
+    for (uint32_t at = 0; at < p->n * p->m; at++) {
+        assert_int_equal(cells[at / p->m * 32 + at % p->m], p->sums[at]);
+    }
+}
+
 static void cells_are_steps(void **state) {
     static const uint8_t dtypes[] = {TLY_PTO_FP32, TLY_PTO_FP16, TLY_PTO_BF16};
     static product p;
@@ -326,6 +340,7 @@ static void cells_are_steps(void **state) {
                              (unsigned long long)sums[at], (unsigned long long)p.sums[at]);
                 }
             }
+            check_cells(&p, job);
         }
     }
 }

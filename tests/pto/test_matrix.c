@@ -386,6 +386,51 @@ static void make_moderate(guest *g, uint64_t at, uint64_t len) {
     }
 }
 
+static uint64_t result_word(const guest *g, uint32_t tile, uint32_t row, uint32_t column) {
+    const tly_pto_tile *t = &g->m->core.tiles[tile];
+    return tly_pto_element_read(&g->m->tiles->local[tile], t, tly_pto_tile_index(t, row, column));
+}
+
+static float real_sum(const guest *g, const product *p, float sum, uint32_t row, uint32_t column) {
+    for (uint32_t inner = 0; inner < p->k; inner++) {
+        sum = fmaf(as_float(left_word(g, p, row, inner)),
+                   as_float(right_word(g, p, inner, column)), sum);
+    }
+    return sum;
+}
+
+/* The product once more onto itself. */
+static void accumulate_real(guest *g, const product *p) {
+    char text[400];
+    snprintf(text, sizeof(text),
+             "BSTART.TMATMUL.ACC FP32\nB.FPATR 0, 0, 0, 0, 0, 0, 0, 0, 0\nB.DIM zero, %u, ->lb0\n"
+             "B.DIM zero, %u, ->lb1\nB.DIM zero, %u, ->lb2\nB.IOT m#1, t#1, mask=1111\n"
+             "B.IOT u#1, mask=1111, last, ->m<8KB>\nBSTOP\n",
+             p->m, p->n, p->k);
+    guest_run(g, text);
+    for (uint32_t row = 0; row < p->m; row++) {
+        for (uint32_t column = 0; column < p->n; column++) {
+            float once = as_float(result_word(g, TILE_M, row, column));
+            assert_true(as_float(result_word(g, TILE_M + 1, row, column)) ==
+                        real_sum(g, p, once, row, column));
+        }
+    }
+}
+
+/* What lies outside of the valid region is 0 and not defined. */
+static void check_padding(const guest *g, const product *p, uint32_t tile) {
+    const tly_pto_tile *t = &g->m->core.tiles[tile];
+    for (uint32_t row = 0; row < t->rows; row++) {
+        for (uint32_t column = 0; column < t->columns; column++) {
+            bool inside = row < p->m && column < p->n;
+            uint32_t index = tly_pto_tile_index(t, row, column);
+            assert_true(inside || result_word(g, tile, row, column) == 0);
+            assert_int_equal(tly_pto_element_is_defined(&g->m->tiles->local[tile], t, index),
+                             inside);
+        }
+    }
+}
+
 /* Real arithmetic in the same cells: K ascending, one fused multiply-add each. */
 static void products_of_real_numbers(void **state) {
     (void)state;
@@ -408,21 +453,19 @@ static void products_of_real_numbers(void **state) {
         make_moderate(&g, RIGHT_AT, 0x8000);
         make_moderate(&g, BIAS_AT, 0x1000);
         multiply(&g, &p);
-        const tly_pto_tile *tile = &g.m->core.tiles[TILE_M];
         for (uint32_t row = 0; row < p.m; row++) {
             for (uint32_t column = 0; column < p.n; column++) {
-                float sum = 0;
-                for (uint32_t inner = 0; inner < p.k; inner++) {
-                    sum = fmaf(as_float(left_word(&g, &p, row, inner)),
-                               as_float(right_word(&g, &p, inner, column)), sum);
-                }
+                float sum = real_sum(&g, &p, 0, row, column);
                 if (p.bias) {
                     sum += as_float(memory_word(&g, BIAS_AT, column, TLY_PTO_FP32));
                 }
-                uint64_t got = tly_pto_element_read(&g.m->tiles->local[TILE_M], tile,
-                                                    tly_pto_tile_index(tile, row, column));
-                assert_true(as_float(got) == sum);
+                assert_true(as_float(result_word(&g, TILE_M, row, column)) == sum);
             }
+        }
+        check_padding(&g, &p, TILE_M);
+        if (!p.bias) {
+            accumulate_real(&g, &p);
+            check_padding(&g, &p, TILE_M + 1);
         }
     }
     guest_free(&g);

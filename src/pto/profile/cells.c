@@ -88,7 +88,7 @@ bool tly_pto_byte_cells(const tly_pto_matrix_cells *job) {
     size_t stride = ((size_t)job->k + GROUP - 1) / GROUP * GROUP;
     size_t panel_len = stride * COLUMNS;
     size_t needed = (stride * job->left_rows + panel_len) * sizeof(int16_t) + stride;
-    if ((!is_signed && !is_unsigned) || needed > job->scratch_len) {
+    if (job->cells != NULL || (!is_signed && !is_unsigned) || needed > job->scratch_len) {
         return false;
     }
     tly_pto_dot_block *dot = choose(job->simd);

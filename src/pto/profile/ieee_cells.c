@@ -15,8 +15,15 @@ enum {
     DEPTH = 128 /* steps of K that stay in the first-level cache */
 };
 
-void tly_pto_ieee_block_portable(const float *left, const float *right, uint32_t cell,
-                                 uint32_t depth, float *sums) {
+static float float_of(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void block_portable(const float *left, const float *right, uint32_t cell, uint32_t depth,
+                           float *sums) {
+    const float nan = float_of((uint32_t)tly_pto_formats[TLY_PTO_FP32].canonical_nan);
     for (uint32_t k = 0; k < depth; k++) {
         const float *l = left + (size_t)k * STRIDE;
         const float *r = right + (size_t)(k / cell) * cell * PANEL + k % cell;
@@ -27,30 +34,12 @@ void tly_pto_ieee_block_portable(const float *left, const float *right, uint32_t
             }
         }
     }
-}
-
-static tly_pto_ieee_block *choose(tly_simd simd) {
-#if defined(__x86_64__)
-    if (simd >= TLY_SIMD_AVX2) {
-        return tly_pto_ieee_block_avx2;
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        for (uint32_t row = 0; row < ROWS; row++) {
+            float *sum = &sums[c * STRIDE + row];
+            *sum = *sum != *sum ? nan : *sum;
+        }
     }
-#endif
-    (void)simd;
-    return tly_pto_ieee_block_portable;
-}
-
-static bool is_single(uint32_t dtype) {
-    return dtype == TLY_PTO_FP32 || dtype == TLY_PTO_TF32 || dtype == TLY_PTO_HF32;
-}
-
-static bool is_half(uint32_t dtype) {
-    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16;
-}
-
-static float float_of(uint32_t bits) {
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
 }
 
 /* An FP16 number as FP32: exact. */
@@ -66,61 +55,93 @@ static float widen_half(uint32_t half) {
     return float_of(sign | (exponent + 112) << 23 | fraction << 13);
 }
 
-static float widen(uint32_t dtype, uint16_t bits) {
-    return dtype == TLY_PTO_BF16 ? float_of((uint32_t)bits << 16) : widen_half(bits);
+static uint32_t half_at(const uint8_t *bytes) {
+    uint16_t half;
+    memcpy(&half, bytes, sizeof half);
+    return half;
 }
 
-/* Where an operand's numbers are: in the tile itself, or widened in the scratch memory. */
-typedef struct operand {
-    const float *numbers;
-    uint32_t cell; /* steps of K that stand together */
-} operand;
+static void widen_portable(const uint8_t *halves, size_t count, bool is_bf16, float *out) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t half = half_at(halves + i * 2);
+        out[i] = is_bf16 ? float_of(half << 16) : widen_half(half);
+    }
+}
+
+static void widen_pairs_portable(const uint8_t *cells, size_t num_cells, bool is_bf16, float *out) {
+    for (size_t i = 0; i < num_cells; i++) {
+        float widened[2 * STRIDE];
+        widen_portable(cells + i * CELL_BYTES, 2 * STRIDE, is_bf16, widened);
+        for (uint32_t row = 0; row < STRIDE; row++) {
+            out[i * 2 * STRIDE + row] = widened[2 * row];
+            out[(i * 2 + 1) * STRIDE + row] = widened[2 * row + 1];
+        }
+    }
+}
+
+static const tly_pto_ieee_kernels portable = {block_portable, widen_portable, widen_pairs_portable};
+
+static const tly_pto_ieee_kernels *choose(tly_simd simd) {
+#if defined(__x86_64__)
+    if (simd >= TLY_SIMD_AVX2) {
+        return &tly_pto_ieee_kernels_avx2;
+    }
+#endif
+    (void)simd;
+    return &portable;
+}
+
+static bool is_single(uint32_t dtype) {
+    return dtype == TLY_PTO_FP32 || dtype == TLY_PTO_TF32 || dtype == TLY_PTO_HF32;
+}
+
+static bool is_half(uint32_t dtype) {
+    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16;
+}
+
+static uint32_t width_of(uint32_t dtype) {
+    return is_single(dtype) ? 4 : 2;
+}
+
+/* A stands in its tile as the kernels want it: [K][32]. */
+static bool left_is_ready(const tly_pto_matrix_cells *job) {
+    return is_single(job->types->left) && job->left_rows == STRIDE;
+}
 
 /* A as [K][32]; rows that it has not are left alone, and nobody looks at their sums. */
-static const float *prepare_left(const tly_pto_matrix_cells *job, float *scratch) {
-    uint32_t dtype = job->types->left, rows = job->left_rows;
-    uint32_t width = is_single(dtype) ? 4 : 2, cell = CELL_BYTES / (rows * width);
-    if (is_single(dtype) && cell == 1) {
+static const float *prepare_left(const tly_pto_matrix_cells *job,
+                                 const tly_pto_ieee_kernels *kernels, float *scratch) {
+    uint32_t dtype = job->types->left, rows = job->left_rows, width = width_of(dtype);
+    uint32_t cell = CELL_BYTES / (rows * width);
+    if (left_is_ready(job)) {
         return (const float *)(const void *)job->left;
+    }
+    if (width == 2 && rows == STRIDE) {
+        kernels->widen_pairs(job->left, (job->k + 1) / 2, dtype == TLY_PTO_BF16, scratch);
+        return scratch;
     }
     for (uint32_t k = 0; k < job->k; k++) {
         const uint8_t *from = job->left + ((size_t)(k / cell) * rows * cell + k % cell) * width;
         float *to = scratch + (size_t)k * STRIDE;
         for (uint32_t row = 0; row < rows; row++) {
-            uint32_t single = 0;
-            uint16_t half = 0;
             if (width == 4) {
-                memcpy(&single, from + (size_t)row * cell * 4, 4);
-                to[row] = float_of(single);
+                memcpy(&to[row], from + (size_t)row * cell * 4, 4);
             } else {
-                memcpy(&half, from + (size_t)row * cell * 2, 2);
-                to[row] = widen(dtype, half);
+                widen_portable(from + (size_t)row * cell * 2, 1, dtype == TLY_PTO_BF16, &to[row]);
             }
         }
     }
     return scratch;
 }
 
-static operand prepare_right(const tly_pto_matrix_cells *job, float *scratch) {
-    uint32_t dtype = job->types->right, width = is_single(dtype) ? 4 : 2;
-    uint32_t cell = CELL_BYTES / (PANEL * width);
-    uint32_t panels = (job->n + PANEL - 1) / PANEL, cells = (job->k + cell - 1) / cell;
-    if (is_single(dtype)) {
-        return (operand){(const float *)(const void *)job->right, cell};
-    }
-    size_t count = (size_t)panels * cells * cell * PANEL;
-    for (size_t i = 0; i < count; i++) {
-        uint16_t half = 0;
-        memcpy(&half, job->right + i * 2, 2);
-        scratch[i] = widen(dtype, half);
-    }
-    return (operand){scratch, cell};
-}
-
-/* Sums of one panel, in and out of the words of the job. */
+/* Sums of one panel, in and out of the words of the job, or of its last few cells. */
 static void load_sums(const tly_pto_matrix_cells *job, uint32_t first, float *sums) {
     memset(sums, 0, sizeof(float) * STRIDE * PANEL);
     for (uint32_t c = 0; c < PANEL && first + c < job->n; c++) {
+        if (job->cells != NULL) {
+            memcpy(sums + c * STRIDE, job->cells + (size_t)(first + c) * STRIDE, CELL_BYTES);
+            continue;
+        }
         const uint64_t *words = job->sums + (size_t)(first + c) * job->m;
         for (uint32_t row = 0; row < job->m; row++) {
             sums[c * STRIDE + row] = float_of((uint32_t)words[row]);
@@ -129,36 +150,59 @@ static void load_sums(const tly_pto_matrix_cells *job, uint32_t first, float *su
 }
 
 static void store_sums(const tly_pto_matrix_cells *job, uint32_t first, const float *sums) {
-    const uint32_t nan = (uint32_t)tly_pto_formats[TLY_PTO_FP32].canonical_nan;
     for (uint32_t c = 0; c < PANEL && first + c < job->n; c++) {
+        if (job->cells != NULL) {
+            memcpy(job->cells + (size_t)(first + c) * STRIDE, sums + c * STRIDE, CELL_BYTES);
+            continue;
+        }
         uint64_t *words = job->sums + (size_t)(first + c) * job->m;
         for (uint32_t row = 0; row < job->m; row++) {
-            float value = sums[c * STRIDE + row];
             uint32_t bits = 0;
-            memcpy(&bits, &value, sizeof bits);
-            words[row] = value != value ? nan : bits;
+            memcpy(&bits, &sums[c * STRIDE + row], sizeof bits);
+            words[row] = bits;
         }
     }
 }
 
-static void multiply(const tly_pto_matrix_cells *job, const float *left, const operand *right) {
-    tly_pto_ieee_block *block = choose(job->simd);
-    uint32_t cells = (job->k + right->cell - 1) / right->cell;
-    float sums[STRIDE * PANEL];
-    for (uint32_t first = 0; first < job->n; first += PANEL) {
-        const float *panel = right->numbers + (size_t)first * cells * right->cell;
-        load_sums(job, first, sums);
-        for (uint32_t k = 0; k < job->k; k += DEPTH) {
-            uint32_t depth = job->k - k < DEPTH ? job->k - k : DEPTH;
-            for (uint32_t row = 0; row < job->m; row += ROWS) {
-                for (uint32_t c = 0; c < PANEL && first + c < job->n; c += COLUMNS) {
-                    block(left + (size_t)k * STRIDE + row,
-                          panel + (size_t)k * PANEL + (size_t)c * right->cell, right->cell, depth,
-                          sums + (size_t)c * STRIDE + row);
-                }
+/* `columns` columns of a panel, all of K. */
+static void multiply_panel(const tly_pto_matrix_cells *job, const tly_pto_ieee_kernels *kernels,
+                           const float *left, const float *panel, uint32_t columns, float *sums) {
+    uint32_t cell = CELL_BYTES / (PANEL * width_of(job->types->right));
+    for (uint32_t k = 0; k < job->k; k += DEPTH) {
+        uint32_t depth = job->k - k < DEPTH ? job->k - k : DEPTH;
+        for (uint32_t row = 0; row < job->m; row += ROWS) {
+            for (uint32_t c = 0; c < columns; c += COLUMNS) {
+                kernels->block(left + (size_t)k * STRIDE + row,
+                               panel + (size_t)k * PANEL + (size_t)c * cell, cell, depth,
+                               sums + (size_t)c * STRIDE + row);
             }
         }
-        store_sums(job, first, sums);
+    }
+}
+
+/* `widened` has room for a panel. */
+static void multiply(const tly_pto_matrix_cells *job, const tly_pto_ieee_kernels *kernels,
+                     const float *left, float *widened) {
+    uint32_t dtype = job->types->right, width = width_of(dtype);
+    uint32_t cell = CELL_BYTES / (PANEL * width);
+    size_t panel_len = (size_t)(job->k + cell - 1) / cell * CELL_BYTES;
+    for (uint32_t first = 0; first < job->n; first += PANEL) {
+        const uint8_t *bytes = job->right + first / PANEL * panel_len;
+        const float *panel = (const float *)(const void *)bytes;
+        uint32_t columns = job->n - first < PANEL ? job->n - first : PANEL;
+        if (width == 2) {
+            kernels->widen(bytes, panel_len / 2, dtype == TLY_PTO_BF16, widened);
+            panel = widened;
+        }
+        if (job->cells != NULL && columns == PANEL) {
+            multiply_panel(job, kernels, left, panel, columns,
+                           (float *)(void *)(job->cells + (size_t)first * STRIDE));
+        } else {
+            float sums[STRIDE * PANEL];
+            load_sums(job, first, sums);
+            multiply_panel(job, kernels, left, panel, columns, sums);
+            store_sums(job, first, sums);
+        }
     }
 }
 
@@ -173,17 +217,17 @@ bool tly_pto_ieee_cells(const tly_pto_matrix_cells *job) {
         }
         return true;
     }
-    uint32_t panels = (job->n + PANEL - 1) / PANEL;
-    size_t left_len = (size_t)job->k * STRIDE * sizeof(float);
-    size_t right_len = (size_t)panels * PANEL * (job->k + 8) * sizeof(float);
+    /* whole cells of A and of a panel of B, however they are widened */
+    size_t left_len = left_is_ready(job) ? 0 : ((size_t)job->k + 4) * STRIDE * sizeof(float);
+    size_t right_len = is_single(types->right) ? 0 : ((size_t)job->k + 8) * PANEL * sizeof(float);
     if (types->accumulator != TLY_PTO_FP32 || (!is_single(types->left) && !is_half(types->left)) ||
         (!is_single(types->right) && !is_half(types->right)) ||
         __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || left_len + right_len > job->scratch_len) {
         return false;
     }
+    const tly_pto_ieee_kernels *kernels = choose(job->simd);
     float *scratch = job->scratch;
-    const float *left = prepare_left(job, scratch);
-    operand right = prepare_right(job, scratch + (size_t)job->k * STRIDE);
-    multiply(job, left, &right);
+    const float *left = prepare_left(job, kernels, scratch);
+    multiply(job, kernels, left, scratch + left_len / sizeof(float));
     return true;
 }

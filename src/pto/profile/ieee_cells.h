@@ -10,16 +10,22 @@ bool tly_pto_ieee_cells(const tly_pto_matrix_cells *job);
 
 enum { TLY_PTO_IEEE_ROWS = 16, TLY_PTO_IEEE_COLUMNS = 4, TLY_PTO_IEEE_STRIDE = 32 };
 
-/* A block of 16 rows and 4 columns of sums, column after column, TLY_PTO_IEEE_STRIDE floats apart:
- * sum[c][r] = fma(left[k][r], right[k][c], sum[c][r]) for k = 0 .. depth-1, one after the other.
- * left[k] stands at k * TLY_PTO_IEEE_STRIDE; right[k][c] at (k / cell) * cell * 8 + c * cell + k %
- * cell. */
-typedef void tly_pto_ieee_block(const float *left, const float *right, uint32_t cell,
-                                uint32_t depth, float *sums);
+/* The loops of one vector level. */
+typedef struct tly_pto_ieee_kernels {
+    /* A block of 16 rows and 4 columns of sums, column after column, TLY_PTO_IEEE_STRIDE floats
+     * apart: sum[c][r] = fma(left[k][r], right[k][c], sum[c][r]) for k = 0 .. depth-1, one after
+     * the other; a NaN becomes the canonical one. left[k] stands at k * TLY_PTO_IEEE_STRIDE;
+     * right[k][c] at (k / cell) * cell * 8 + c * cell + k % cell. */
+    void (*block)(const float *left, const float *right, uint32_t cell, uint32_t depth,
+                  float *sums);
+    /* FP16 or BF16 into FP32; `count` is a multiple of 64. */
+    void (*widen)(const uint8_t *halves, size_t count, bool is_bf16, float *out);
+    /* Cells of 32 rows and 2 columns of those types into columns of 32. */
+    void (*widen_pairs)(const uint8_t *cells, size_t num_cells, bool is_bf16, float *out);
+} tly_pto_ieee_kernels;
 
-tly_pto_ieee_block tly_pto_ieee_block_portable;
 #if defined(__x86_64__)
-tly_pto_ieee_block tly_pto_ieee_block_avx2;
+extern const tly_pto_ieee_kernels tly_pto_ieee_kernels_avx2;
 #endif
 
 #endif

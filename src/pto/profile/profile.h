@@ -155,6 +155,9 @@ typedef struct tly_pto_matrix_cells {
     const uint8_t *right;
     tly_simd simd;
     uint64_t *sums; /* in and out, column after column, m words each */
+    /* instead of them where it is not NULL: 32 bits each, column c at c * 32, as cells of 32 rows
+     * have them. What stands in rows from m on is anything afterwards. */
+    uint32_t *cells;
     void *scratch;
     size_t scratch_len;
 } tly_pto_matrix_cells;

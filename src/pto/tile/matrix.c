@@ -135,10 +135,10 @@ static bool words_are(const tly_pto_matrix_operand *o, uint32_t extension) {
     return !o->is_shared && o->elements->stale == 0 && (o->elements->extensions & extension) != 0;
 }
 
-/* Straight from the cells, where the profile has a loop for them and their bytes are their words.
- */
+/* Straight from the cells, where the profile has a loop for them and their bytes are their words;
+ * into the buffer or into cells. */
 static bool multiply_cells(const tly_pto_machine *m, const tly_pto_matrix *x,
-                           const tly_pto_matrix_types *types, uint64_t *sums) {
+                           const tly_pto_matrix_types *types, uint64_t *sums, uint32_t *cells) {
     uint32_t left = tly_pto_dtype_is_signed(x->left_type) ? TLY_PTO_BY_SIGN : TLY_PTO_BY_ZEROS;
     uint32_t right = tly_pto_dtype_is_signed(x->right_type) ? TLY_PTO_BY_SIGN : TLY_PTO_BY_ZEROS;
     if (m->profile->matrix_cells == NULL || types->left_scaled || types->right_scaled ||
@@ -154,6 +154,7 @@ static bool multiply_cells(const tly_pto_machine *m, const tly_pto_matrix *x,
                                       .right = x->right.elements->bytes,
                                       .simd = tly_context_simd(m->context),
                                       .sums = sums,
+                                      .cells = cells,
                                       .scratch = m->tiles->scratch[LEFT_WORDS].bytes,
                                       .scratch_len = TLY_PTO_SHARED_TILE_MAX};
     return m->profile->matrix_cells(&job);
@@ -162,7 +163,7 @@ static bool multiply_cells(const tly_pto_machine *m, const tly_pto_matrix *x,
 static void multiply(const tly_pto_machine *m, const tly_pto_plan *plan, const tly_pto_matrix *x,
                      uint64_t *sums) {
     const tly_pto_matrix_types types = types_of(plan, x);
-    if (multiply_cells(m, x, &types, sums)) {
+    if (multiply_cells(m, x, &types, sums, NULL)) {
         return;
     }
     if (m->profile->matrix_dot != NULL && !types.left_scaled && !types.right_scaled &&
@@ -297,10 +298,50 @@ static void write_cells(const tly_pto_matrix *x, const tly_pto_tile *tile, tly_p
     }
 }
 
+/* Cells of 32 rows of FP32 hold sums as they come: column after column. */
+static bool sums_are_cells(const tly_pto_tile *tile, const tly_pto_elements *e) {
+    return tile->layout == TLY_PTO_LAYOUT_CUBE_M32 && tile->data_type == TLY_PTO_FP32 &&
+           (e == NULL || (e->stale == 0 && (e->extensions & TLY_PTO_BY_ZEROS) != 0));
+}
+
+/* The product where nothing follows it, without a buffer. The result is no operand: it was free. */
+static bool multiply_in_place(tly_pto_machine *m, tly_pto_plan *plan, const tly_pto_matrix *x) {
+    const tly_pto_fixed_point *a = &m->core.context.header.fixed_point;
+    const tly_pto_matrix_types types = types_of(plan, x);
+    tly_pto_tile *tile = &plan->results[0];
+    tly_pto_elements *e = tly_pto_plan_result_elements(m, plan, 0);
+    const size_t column_len = TLY_PTO_CELL_BYTES;
+    if (a->row_max_en || a->group_max_en || a->pre_quant_mode != 0 ||
+        a->relu_mode != TLY_PTO_RELU_NONE || x->bias.present ||
+        x->accumulator_type != TLY_PTO_FP32 || !sums_are_cells(tile, NULL) ||
+        (x->accumulator.present &&
+         !sums_are_cells(x->accumulator.tile, x->accumulator.elements))) {
+        return false;
+    }
+    if (x->accumulator.present) {
+        memcpy(e->bytes, x->accumulator.elements->bytes, x->n * column_len);
+    } else {
+        memset(e->bytes, 0, x->n * column_len);
+    }
+    tly_pto_elements_overwrite(e, tile, TLY_PTO_BY_ZEROS);
+    if (!multiply_cells(m, x, &types, NULL, (uint32_t *)(void *)e->bytes)) {
+        return false;
+    }
+    for (uint32_t column = 0; x->m < tile->rows && column < tile->columns; column++) {
+        memset(e->bytes + column * column_len + x->m * sizeof(uint32_t), 0,
+               (tile->rows - x->m) * sizeof(uint32_t));
+    }
+    finish(tile, e);
+    return true;
+}
+
 void tly_pto_run_matrix(tly_pto_machine *m, tly_pto_plan *plan, const tly_pto_matrix *x) {
     const tly_pto_fixed_point *a = &m->core.context.header.fixed_point;
     uint64_t *sums = buffer(m, SUMS);
     uint32_t result = 1;
+    if (multiply_in_place(m, plan, x)) {
+        return;
+    }
     begin_sums(x, sums);
     multiply(m, plan, x, sums);
     add_bias(m, x, sums);
