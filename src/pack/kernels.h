@@ -9,8 +9,8 @@
 
 #include <tilery/context.h>
 
-/* ns times nr tiles of np x nq elements of `width` bytes. All strides in bytes, and of any sign. Only
- * the elements themselves are read and written, at any alignment. */
+/* ns times nr tiles of np x nq elements of `width` bytes. All strides in bytes, and of any sign.
+ * Only the elements themselves are read and written, at any alignment. */
 typedef struct pack_job {
     uint8_t *dst;
     const uint8_t *src;

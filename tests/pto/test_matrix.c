@@ -393,8 +393,8 @@ static uint64_t result_word(const guest *g, uint32_t tile, uint32_t row, uint32_
 
 static float real_sum(const guest *g, const product *p, float sum, uint32_t row, uint32_t column) {
     for (uint32_t inner = 0; inner < p->k; inner++) {
-        sum = fmaf(as_float(left_word(g, p, row, inner)),
-                   as_float(right_word(g, p, inner, column)), sum);
+        sum = fmaf(as_float(left_word(g, p, row, inner)), as_float(right_word(g, p, inner, column)),
+                   sum);
     }
     return sum;
 }

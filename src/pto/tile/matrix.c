@@ -314,8 +314,7 @@ static bool multiply_in_place(tly_pto_machine *m, tly_pto_plan *plan, const tly_
     if (a->row_max_en || a->group_max_en || a->pre_quant_mode != 0 ||
         a->relu_mode != TLY_PTO_RELU_NONE || x->bias.present ||
         x->accumulator_type != TLY_PTO_FP32 || !sums_are_cells(tile, NULL) ||
-        (x->accumulator.present &&
-         !sums_are_cells(x->accumulator.tile, x->accumulator.elements))) {
+        (x->accumulator.present && !sums_are_cells(x->accumulator.tile, x->accumulator.elements))) {
         return false;
     }
     if (x->accumulator.present) {

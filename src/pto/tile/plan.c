@@ -25,8 +25,8 @@ bool tly_pto_plan_refuse(tly_pto_plan *plan, tly_pto_rule rule, uint64_t a, uint
     return false;
 }
 
-/* What is counted while the bindings are gone through: here and not in the plan, so that it stays in
- * registers. */
+/* What is counted while the bindings are gone through: here and not in the plan, so that it stays
+ * in registers. */
 typedef struct tally {
     uint32_t bindings;
     uint32_t destinations;

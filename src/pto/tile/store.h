@@ -48,12 +48,13 @@ typedef struct tly_pto_tile_store {
     tly_pto_elements scratch[TLY_PTO_NUM_SCRATCH_TILES]; /* as large as shared ones */
     void *mapping;
     size_t mapping_len;
-    /* What the descriptors say all together, if known (allocate.h). The two masks are no neighbours:
-     * compilers would change both by one access, which waits for the single ones before it. */
+    /* What the descriptors say all together, if known (allocate.h). The two masks are no
+     * neighbours: compilers would change both by one access, which waits for the single ones before
+     * it. */
     bool summed;
     uint64_t allocated; /* bit i: local tile i */
     uint64_t in_use;    /* bytes of all active allocations */
-    uint64_t legal;     /* bit i: local tile i was found legal (legal.h) and has not changed since */
+    uint64_t legal; /* bit i: local tile i was found legal (legal.h) and has not changed since */
 } tly_pto_tile_store;
 
 /* Errors: OUT_OF_MEMORY. Single owner. */
