@@ -401,7 +401,9 @@ static int tour_whole(const walk *w, int64_t dst, int64_t src) {
     if (!w->whole || w->stream || w->num_steps < 2 || plan->path == PACK_PATH_TABLE) {
         return 0;
     }
-    memcpy(span, w->span, sizeof span);
+    for (uint32_t i = 0; i < plan->num_loops; i++) {
+        span[i] = w->span[i];
+    }
     for (uint32_t i = 0; i < w->num_steps; i++) {
         const pack_step *step = w->steps[i];
         const pack_loop *loop = &plan->loops[step->loop];
@@ -437,7 +439,9 @@ void pack_walk(const tly_pack_plan *plan, const pack_range *ranges, uint8_t *dst
     w.dst = dst;
     w.src = src;
     w.stream = stream;
-    memset(w.index, 0, sizeof w.index);
+    for (uint32_t a = 0; a < plan->num_axes; a++) { /* few of the many places that there are */
+        w.index[a] = 0;
+    }
     for (uint32_t i = 0; i < plan->num_loops; i++) {
         const pack_loop *loop = &plan->loops[i];
         if (ranges[i].low >= ranges[i].high) {
