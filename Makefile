@@ -2,7 +2,7 @@
 # The front door. Meson does the work in build/; `make help` says what there is.
 BUILD := build
 SETUP := bash tools/setup.sh
-.PHONY: all setup demo check proof bench fuzz exports install clean help
+.PHONY: all setup demo demo-pto check proof bench fuzz exports install clean help
 
 all: setup $(BUILD)/build.ninja
 	@ninja -C $(BUILD) --quiet product
@@ -19,6 +19,10 @@ $(BUILD)/build.ninja:
 demo: all
 	@$(SETUP) demo || echo "demo: going on without npm; a generated model will stand in"
 	@python3 tools/demo/demo.py $(BUILD)
+
+demo-pto: all
+	@$(SETUP) demo || echo "demo-pto: going on without npm; a generated model will stand in"
+	@python3 tools/demo/pto.py $(BUILD)
 
 check:
 	@$(SETUP) build check
@@ -48,6 +52,7 @@ clean:
 help:
 	@echo "make           install what is missing (Debian packages), build everything into build/"
 	@echo "make demo      the whole way on a real model: import, serve, fetch, multiply, report"
+	@echo "make demo-pto  a layer and the attention heads of a real model, by the PTO machine and by oneDNN"
 	@echo "make check     every test; at most 8 minutes on two cores. ONLY='layers exports' picks some,"
 	@echo "               tools/check.py --list names them"
 	@echo "make proof     the long runs; the log goes to docs/internals/proofs.md"

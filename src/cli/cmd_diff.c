@@ -387,6 +387,7 @@ typedef struct comparison {
     settings *s;
     names seen;
     uint64_t num_tensors, num_different;
+    double largest; /* difference of two numbers, also of those that are near enough */
 } comparison;
 
 static tly_status compare_next(comparison *c, tly_whole *a, tly_error *error) {
@@ -402,6 +403,7 @@ static tly_status compare_next(comparison *c, tly_whole *a, tly_error *error) {
         return TLY_OK;
     }
     status = compare_pair(c->context, c->s, a, &b, &f, error);
+    c->largest = f.largest > c->largest ? f.largest : c->largest;
     if (status == TLY_OK && f.what != NULL) {
         c->num_different++;
         report(c->s, a->name, a->name_len, a->tensor.descriptor, &f);
@@ -508,11 +510,18 @@ tly_status tly_cli_run_diff(tly_cli *cli, tly_error *error) {
         tly_json_end_array(&s.json);
         tly_json_u64(&s.json, "tensors", c.num_tensors);
         tly_json_u64(&s.json, "different", c.num_different);
+        if (!is_exact(&s)) {
+            tly_json_number(&s.json, "largest", c.largest);
+        }
         tly_json_end_object(&s.json);
         tly_json_finish(&s.json);
     } else if (status == TLY_OK && c.num_different == 0) {
-        fprintf(cli->out, "%" PRIu64 " tensor%s, no difference\n", c.num_tensors,
+        fprintf(cli->out, "%" PRIu64 " tensor%s, no difference", c.num_tensors,
                 tly_text_s(c.num_tensors));
+        if (c.largest > 0) {
+            fprintf(cli->out, " beyond the tolerance; the largest is %.3g", c.largest);
+        }
+        fputc('\n', cli->out);
     }
     tly_source_free(c.a);
     tly_source_free(c.b);

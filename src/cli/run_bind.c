@@ -116,6 +116,11 @@ static tly_status bind_tile(tly_bindings *b, const char *text, const tly_context
         return status;
     }
     status = tly_host_fill_tiles(m, tiles, num, brought.descriptor, brought.bytes, error);
+    if (status != TLY_OK && num == 1 && error != NULL && strcmp(error->rule, "tile-parts") == 0) {
+        const tly_error inner = *error;
+        status = tly_base_fail(error, status, TLY_NO_OFFSET, inner.rule,
+                               "%s: name more than %s, as t#1,t#2", inner.message, where);
+    }
     for (uint32_t i = 0; i < num; i++) {
         b->filled_tiles |= UINT64_C(1) << tiles[i];
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/fill.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <tilery/panel.h>
@@ -113,12 +114,17 @@ static tly_status part_of(const wanted *whole, uint32_t part, uint32_t num_parts
                           uint64_t *out_at, tly_error *error) {
     const uint32_t layout = whole->shape.layout, dtype = whole->shape.data_type;
     const uint32_t columns = whole->shape.valid_columns;
+    const uint32_t width = tly_pto_cube_shape_of(layout, 1, 1, dtype).cell_columns;
     *out = *whole;
     *out_at = 0;
+    if (num_parts == 1 && width != 0 && whole->panel_len > TLY_PTO_LOCAL_TILE_MAX) {
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "tile-parts",
+                             "a panel of %" PRIu64 " bytes goes into several tiles; one holds %u",
+                             whole->panel_len, TLY_PTO_LOCAL_TILE_MAX);
+    }
     if (num_parts == 1) {
         return TLY_OK;
     }
-    const uint32_t width = tly_pto_cube_shape_of(layout, 1, 1, dtype).cell_columns;
     if (width == 0) {
         return unsupported(error, "tile-parts", "only a panel of cells goes into several tiles");
     }

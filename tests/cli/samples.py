@@ -26,6 +26,19 @@ def safetensors(path, tensors, metadata=None):
     path.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
+def read_floats(path):
+    """{name: (shape, values)} of a safetensors file of f32."""
+    raw = path.read_bytes()
+    start = 8 + struct.unpack_from("<Q", raw)[0]
+    found = {}
+    for name, entry in json.loads(raw[8:start]).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            found[name] = (entry["shape"], list(struct.unpack_from(f"<{(last - first) // 4}f", raw,
+                                                                   start + first)))
+    return found
+
+
 def floats(count, seed=1):
     """Exact f32 values, none of them zero."""
     state, out = seed, []

