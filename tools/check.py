@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 
-from checks import builds, cross, fuzzing, headers, layers, product, tools, tree
+from checks import builds, cross, fuzzing, headers, layers, levels, product, tools, tree
 from checks.common import House, Report
 
 STEPS = {
@@ -29,6 +29,7 @@ STEPS = {
     "tools": tools.tool_tests,
     "headers": headers.headers,
     "tests": builds.plain,
+    "levels": levels.levels,
     "exports": product.exports,
     "globals": product.globals_,
     "consumer": product.consumer,
@@ -41,7 +42,7 @@ STEPS = {
     "reproducible": builds.reproducible,
     "readme": tools.readme,
 }
-NEED_BUILD = {"exports", "globals", "consumer", "startup", "simd", "readme"}
+NEED_BUILD = {"levels", "exports", "globals", "consumer", "startup", "simd", "readme"}
 
 
 def run_step(name, house):

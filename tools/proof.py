@@ -18,7 +18,7 @@ import tomllib
 
 import fuzz
 import run_tests
-from checks import builds, cross
+from checks import builds, cross, emulated
 from checks.common import House
 
 LOG = "docs/internals/proofs.md"
@@ -27,10 +27,10 @@ LOG = "docs/internals/proofs.md"
 def read_table(root):
     rows = tomllib.loads((root / "tables/proofs.toml").read_text())["proof"]
     for row in rows:
-        kind = {"test", "fuzz_seconds", "cross", "sanitizer"} & row.keys()
+        kind = {"test", "fuzz_seconds", "cross", "sanitizer", "processor"} & row.keys()
         if len(kind) != 1 or not {"name", "what"} <= row.keys():
             raise SystemExit(f"proofs.toml: {row.get('name', '?')}: needs name, what, and one of test, "
-                             "fuzz_seconds, cross or sanitizer")
+                             "fuzz_seconds, cross, sanitizer or processor")
     return rows
 
 
@@ -51,13 +51,14 @@ def run_fuzz_row(house, row):
             [f"{inputs} inputs in all"])
 
 
-def run_cross_row(house, row):
-    report = cross.cross(house, row["cross"])
-    return report.passed, report.failed, report.lines
-
-
-def run_sanitizer_row(house, row):
-    report = builds.sanitized(house, row["sanitizer"], row["suites"])
+def run_reported_row(house, row, seed):
+    """What a row comes to whose work is a step of `make check`, or like one."""
+    if "cross" in row:
+        report = cross.cross(house, row["cross"])
+    elif "processor" in row:
+        report = emulated.emulated(house, row, seed)
+    else:
+        report = builds.sanitized(house, row["sanitizer"], row["suites"])
     return report.passed, report.failed, report.lines
 
 
@@ -109,15 +110,16 @@ def main():
         started = time.monotonic()
         if "test" in row:
             passed, failed, lines = run_test_rows(house, row, seed)
-        elif "cross" in row:
-            passed, failed, lines = run_cross_row(house, row)
-        elif "sanitizer" in row:
-            passed, failed, lines = run_sanitizer_row(house, row)
-        else:
+        elif "fuzz_seconds" in row:
             passed, failed, lines = run_fuzz_row(house, row)
+        else:
+            passed, failed, lines = run_reported_row(house, row, seed)
         seconds = time.monotonic() - started
         for line in lines:
             print("    " + line)
+        if passed + failed == 0:
+            print(f"    {row['name']} DID NOT RUN", flush=True)
+            continue
         print(f"    {passed} passed, {failed} failed, {seconds:.0f} s", flush=True)
         log_line(house, commit, row, seed, passed, failed, seconds)
         total_passed += passed

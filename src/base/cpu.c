@@ -16,18 +16,18 @@ static int has_f16c(void) {
 tly_simd tly_simd_available(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (!has_f16c()) {
+    /* Each level has those below it. */
+    if (!has_f16c() || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
         return TLY_SIMD_PORTABLE;
     }
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
-        return TLY_SIMD_AVX512;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
         return TLY_SIMD_AVX2;
     }
-#endif
+    return TLY_SIMD_AVX512;
+#else
     return TLY_SIMD_PORTABLE;
+#endif
 }
 
 const char *tly_simd_name(tly_simd simd) {

@@ -2,6 +2,7 @@
 """Each checker of `make check` accepts a small good tree and finds the fault that is put into it."""
 
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 import run_tests  # noqa: E402
-from checks import fuzzing, headers, layers, product, tree  # noqa: E402
-from checks.common import House  # noqa: E402
+from checks import emulated, fuzzing, headers, layers, levels, product, tree  # noqa: E402
+from checks.common import House, Report  # noqa: E402
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 GOOD = {
@@ -167,6 +168,58 @@ class Globals(unittest.TestCase):
         self.assertIn("abort", self.complaints("void abort(void);\nvoid f(void) { abort(); }\n"))
         self.assertIn("malloc", self.complaints(
             "void *malloc(unsigned long);\nvoid *f(int n) { return malloc(n); }\n"))
+
+
+@unittest.skipUnless(shutil.which("as") and platform.machine() == "x86_64", "needs x86-64's binutils")
+class Levels(unittest.TestCase):
+    SHOWN = """
+0000000000000000 <f>:
+   0:\tvaddps %ymm1,%ymm0,%ymm0
+   4:\ttzcnt  %eax,%eax
+   8:\tvpermb 0x0(%rip),%zmm1,%zmm0        # e <f+0xe>
+   e:\tjne    4 <f+0x4>
+  10:\tret
+"""
+
+    def test_instructions_beyond_the_level_are_found(self):
+        lines = levels.instructions(self.SHOWN)
+        self.assertEqual(len(lines), 3)
+        self.assertEqual(levels.beyond(lines, levels.AVX2), [lines[1]])
+        self.assertEqual(levels.beyond(lines, levels.AVX512), [lines[1]])
+        self.assertEqual(levels.beyond(lines, [*levels.AVX512, "avx512vbmi"]), [])
+
+
+class Emulated(unittest.TestCase):
+    PROGRAMS = {"a/b": 0, "c/d": 3}
+
+    def counts(self, text):
+        report = Report()
+        emulated.count_programs(report, text, self.PROGRAMS, ["avx512"])
+        return report.passed, report.failed
+
+    def test_each_program_must_end(self):
+        whole = "== a/b avx512\n1..1\nok 1 - x\n== ended 0\n== c/d avx512\n1..1\nok 1 - y\n== ended 0\n"
+        self.assertEqual(self.counts(whole), (2, 0))
+        self.assertEqual(self.counts(whole.replace("ok 1 - y", "not ok 1 - y")), (1, 1))
+        self.assertEqual(self.counts(whole.replace("ended 0", "ended 139")), (2, 2))
+        self.assertEqual(self.counts(whole[:whole.rindex("==")]), (1, 1))
+        self.assertEqual(self.counts(""), (0, 2))
+
+    @unittest.skipUnless(shutil.which("busybox"), "no busybox")
+    def test_the_archive_unpacks(self):
+        with tempfile.TemporaryDirectory(prefix="tilery-archive-") as place:
+            files = pathlib.Path(place, "files")
+            (files / "one/two").mkdir(parents=True)
+            (files / "one/two/three").write_bytes(b"12345")
+            (files / "one/run").write_text("#!/bin/sh\n")
+            (files / "one/run").chmod(0o755)
+            with open(f"{place}/archive", "wb") as file:
+                emulated.write_archive(files, file)
+            subprocess.run(["sh", "-c", "mkdir out; cd out; busybox cpio -id <../archive"], cwd=place,
+                           check=True, stderr=subprocess.DEVNULL)
+            out = pathlib.Path(place, "out/one")
+            self.assertEqual((out / "two/three").read_bytes(), b"12345")
+            self.assertEqual((out / "run").stat().st_mode & 0o777, 0o755)
 
 
 class Tap(unittest.TestCase):

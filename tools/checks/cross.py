@@ -1,49 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """base .. wire for another processor, built with Debian's cross compiler and run under qemu-user.
 
-The libraries that the tests need for that processor come from Debian too: the packages are fetched
-with a private apt configuration and unpacked under build/, so that nothing on the system changes."""
+The libraries that the tests need for that processor come from Debian too, unpacked under build/."""
 
-import os
 import shutil
-import subprocess
 
 from .builds import run_suites, step_build
 from .common import Report, tail
+from .debian import unpack
 
 TARGETS = {
     "aarch64": ("aarch64-linux-gnu", "arm64", "aarch64", "little", "ld-linux-aarch64.so.1"),
     "s390x": ("s390x-linux-gnu", "s390x", "s390x", "big", "ld64.so.1"),
 }
 PACKAGES = ["libcmocka-dev", "libcmocka0", "zlib1g-dev", "zlib1g"]
-
-
-def fetch_packages(place, debian):
-    """Unpacks PACKAGES of a Debian architecture below `place`; returns "" or why not."""
-    sysroot = place / "sysroot"
-    stamp = place / "packages"
-    if stamp.is_file() and stamp.read_text().split() == PACKAGES:
-        return ""
-    state, cache, debs = place / "apt/state", place / "apt/cache", place / "debs"
-    for folder in (state / "lists/partial", cache / "archives/partial", debs, sysroot):
-        folder.mkdir(parents=True, exist_ok=True)
-    (place / "apt/status").write_text("")
-    options = []
-    for setting in (f"APT::Architecture={debian}", f"APT::Architectures={debian}",
-                    f"Dir::State={state}", f"Dir::State::status={place / 'apt/status'}",
-                    f"Dir::Cache={cache}", "APT::Sandbox::User=root", "Acquire::Retries=3",
-                    "Acquire::Languages=none", "pkgCacheGen::ForceEssential=none"):
-        options += ["-o", setting]
-    update = subprocess.run(["apt-get", "-q", *options, "update"], stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT)
-    done = subprocess.run(["apt-get", "-q", *options, "download", *PACKAGES],
-                          cwd=debs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        return (update.stdout + done.stdout).decode(errors="replace")
-    for package in debs.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", str(package), str(sysroot)], check=True)
-    stamp.write_text("\n".join(PACKAGES))
-    return ""
 
 
 def cross(house, name):
@@ -54,7 +24,7 @@ def cross(house, name):
         if shutil.which(program) is None:
             report.skip(f"{name}: {program} is not installed")
             return report
-    why = fetch_packages(place, debian)
+    why = unpack(place, debian, PACKAGES)
     if why:
         report.skip(f"{name}: Debian's packages could not be fetched: " + "\n".join(tail(why, 8)))
         return report
