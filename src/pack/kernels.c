@@ -31,15 +31,14 @@ static inline __attribute__((always_inline)) void strided_round(const pack_job *
     }
 }
 
-static inline __attribute__((always_inline)) void strided(const pack_job *job, size_t width) {
-    pack_job round = pack_first_round(job);
+static inline __attribute__((always_inline)) void strided(pack_job *job, size_t width) {
     for (size_t s = 0; s < job->ns; s++) {
-        strided_round(&round, width);
-        pack_next_round(job, &round);
+        strided_round(job, width);
+        pack_next_round(job);
     }
 }
 
-void pack_strided(const pack_job *job) {
+void pack_strided(pack_job *job) {
     switch (job->width) {
     case 1:
         strided(job, 1);

@@ -23,19 +23,13 @@ typedef struct pack_job {
     int stream; /* write round the cache where alignment allows it; the caller fences */
 } pack_job;
 
-typedef void pack_kernel(const pack_job *job);
+/* Goes through the ns rounds itself, because a call for a few rows costs as much as the rows, and
+ * leaves dst and src behind the last. */
+typedef void pack_kernel(pack_job *job);
 
-/* The first of the ns rounds, or the next: kernels go through them themselves, because a call for a
- * few rows costs as much as the rows. */
-static inline pack_job pack_first_round(const pack_job *job) {
-    pack_job round = *job;
-    round.ns = 1;
-    return round;
-}
-
-static inline void pack_next_round(const pack_job *job, pack_job *round) {
-    round->dst += job->s_dst;
-    round->src += job->s_src;
+static inline void pack_next_round(pack_job *job) {
+    job->dst += job->s_dst;
+    job->src += job->s_src;
 }
 
 /* Which of them a path calls, by log2 of the width where they come in widths (1, 2, 4, 8). */
@@ -60,7 +54,7 @@ extern const pack_kernels pack_kernels_avx512;
 const pack_kernels *pack_kernels_for(tly_simd simd);
 
 /* Any strides, one element at a time. */
-void pack_strided(const pack_job *job);
+void pack_strided(pack_job *job);
 
 /* count elements: dst[i] = the element at byte offsets[i] of src. */
 void pack_gather(uint8_t *dst, const uint8_t *src, const int64_t *offsets, size_t count,

@@ -638,20 +638,19 @@ FLAT void zip4_round(const pack_job *job, size_t width) {
 }
 
 #define DEFINE_KERNEL(NAME, ...)                                                                   \
-    static void NAME(const pack_job *job) {                                                        \
-        pack_job round = pack_first_round(job);                                                    \
+    static void NAME(pack_job *job) {                                                              \
         for (size_t s = 0; s < job->ns; s++) {                                                     \
             __VA_ARGS__;                                                                           \
-            pack_next_round(job, &round);                                                          \
+            pack_next_round(job);                                                                  \
         }                                                                                          \
     }
 
 #define DEFINE_WIDTH(WIDTH)                                                                        \
-    DEFINE_KERNEL(zip2_##WIDTH, zip2_round(&round, WIDTH))                                         \
-    DEFINE_KERNEL(zip4_##WIDTH, zip4_round(&round, WIDTH))                                         \
-    DEFINE_KERNEL(transpose_##WIDTH, transpose(&round, WIDTH))
+    DEFINE_KERNEL(zip2_##WIDTH, zip2_round(job, WIDTH))                                         \
+    DEFINE_KERNEL(zip4_##WIDTH, zip4_round(job, WIDTH))                                         \
+    DEFINE_KERNEL(transpose_##WIDTH, transpose(job, WIDTH))
 
-DEFINE_KERNEL(rows, rows_round(&round))
+DEFINE_KERNEL(rows, rows_round(job))
 DEFINE_WIDTH(1)
 DEFINE_WIDTH(2)
 DEFINE_WIDTH(4)
