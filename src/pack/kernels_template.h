@@ -646,8 +646,8 @@ FLAT void zip4_round(const pack_job *job, size_t width) {
     }
 
 #define DEFINE_WIDTH(WIDTH)                                                                        \
-    DEFINE_KERNEL(zip2_##WIDTH, zip2_round(job, WIDTH))                                         \
-    DEFINE_KERNEL(zip4_##WIDTH, zip4_round(job, WIDTH))                                         \
+    DEFINE_KERNEL(zip2_##WIDTH, zip2_round(job, WIDTH))                                            \
+    DEFINE_KERNEL(zip4_##WIDTH, zip4_round(job, WIDTH))                                            \
     DEFINE_KERNEL(transpose_##WIDTH, transpose(job, WIDTH))
 
 DEFINE_KERNEL(rows, rows_round(job))
