@@ -145,7 +145,7 @@ static tly_status read_entry(tly_store *s, tly_cursor *in, uint32_t number, tly_
 
 static tly_status load_index(tly_store *s, tly_error *error) {
     tly_status status;
-    if (s->fd < 0) {
+    if (s->fd < 0 && s->blocks == NULL) {
         s->index = s->map + s->index_offset;
     } else {
         s->index_copy = tly_base_alloc(s->context, (size_t)s->index_len, 1);

@@ -16,6 +16,9 @@
 tly_status tly_store_fetch(const tly_store *store, uint64_t offset, void *buffer, uint64_t len,
                            tly_error *error) {
     uint8_t *out = buffer;
+    if (store->blocks != NULL) {
+        return tly_blocks_read(store->blocks, offset, buffer, len, NULL, error);
+    }
     if (store->fd < 0) {
         if (len != 0) {
             memcpy(out, store->map + offset, (size_t)len);
@@ -151,10 +154,29 @@ tly_status tly_store_open_memory(const tly_context *context, const void *bytes, 
     return finish(s, out_store, error);
 }
 
+tly_status tly_store_open_blocks(const tly_context *context, tly_blocks *blocks,
+                                 const tly_store_open_options *options, tly_store **out_store,
+                                 tly_error *error) {
+    tly_store *s = NULL;
+    tly_status status = make(context, options, &s, error);
+    if (status != TLY_OK) {
+        tly_blocks_free(blocks);
+        return status;
+    }
+    s->blocks = blocks;
+    s->len = tly_blocks_len(blocks);
+    return finish(s, out_store, error);
+}
+
+tly_blocks *tly_store_blocks(const tly_store *store) {
+    return store->blocks;
+}
+
 void tly_store_free(tly_store *store) {
     if (store == NULL) {
         return;
     }
+    tly_blocks_free(store->blocks);
     if (store->fd >= 0) {
         if (store->map != NULL) {
             munmap((void *)(uintptr_t)store->map, (size_t)store->len);

@@ -5,12 +5,14 @@
 
 #include <tilery/store.h>
 
+#include "store/blocks.h"
 #include "store/names.h"
 
 struct tly_store {
     const tly_context *context;
     tly_store_limits limits; /* every field set */
-    int fd;                  /* -1: bytes in memory */
+    tly_blocks *blocks;      /* bytes come from there; NULL: file or memory */
+    int fd;                  /* -1: bytes in memory, or blocks */
     int shortened;           /* atomic: a guard met a hole in the map */
     const uint8_t *map;      /* the file, or the caller's bytes; NULL: not mapped */
     uint64_t len;            /* of the file when it was opened */
