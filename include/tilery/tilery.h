@@ -10,6 +10,7 @@
 #include <tilery/family.h>
 #include <tilery/gemm.h>
 #include <tilery/gemm_module.h>
+#include <tilery/http.h>
 #include <tilery/import.h>
 #include <tilery/nest.h>
 #include <tilery/net.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fetching in several attempts. */
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "base/error.h"
 #include "net/client.h"
+#include "net/delay.h"
 
 #define DEFAULT_ATTEMPTS 6u
 #define DEFAULT_FIRST_MS 200u
@@ -16,16 +16,6 @@ static int is_passing(tly_status status, const tly_error *error) {
     return status == TLY_IO || status == TLY_CLOSED || status == TLY_TIMEOUT ||
            (status == TLY_PEER &&
             (strcmp(error->rule, "server-busy") == 0 || strcmp(error->rule, "server-failed") == 0));
-}
-
-/* Between half of `ms` and all of it, so that clients that broke off together do not come back
- * together. */
-static uint32_t jitter(uint32_t ms) {
-    uint32_t random = 0;
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random) {
-        random = 0;
-    }
-    return ms / 2 + random % (ms - ms / 2 + 1);
 }
 
 static void wait_ms(uint32_t ms) {
@@ -89,7 +79,7 @@ tly_status tly_fetch_with_retries(const tly_context *context, const char *addres
         if (left == 0 || !is_passing(status, error)) {
             break;
         }
-        pause = jitter(delay < most ? delay : most);
+        pause = tly_net_jitter(delay < most ? delay : most);
         if (retry->on_retry != NULL) {
             retry->on_retry(retry->user, number, pause, state != NULL ? state->received : 0, error);
         }
