@@ -9,8 +9,10 @@
 #include <tilery/context.h>
 #include <tilery/export.h>
 #include <tilery/family.h>
+#include <tilery/http.h>
 #include <tilery/net.h>
 #include <tilery/status.h>
+#include <tilery/store.h>
 #include <tilery/tensor.h>
 
 TLY_BEGIN_DECLS
@@ -28,6 +30,11 @@ TLY_API void tly_catalogue_free(tly_catalogue *catalogue);
  * is added when anything is wrong. Errors: those of opening the file; EXISTS (a key is taken). */
 TLY_API tly_status tly_catalogue_add_file(tly_catalogue *catalogue, const char *path,
                                           tly_error *error);
+
+/* The same with a container that is open, such as one behind a URL (tilery/http.h). The store is
+ * the catalogue's from now on, also when this fails. */
+TLY_API tly_status tly_catalogue_add_store(tly_catalogue *catalogue, tly_store *store,
+                                           tly_error *error);
 
 /* Adds a tensor in memory. The descriptor is copied; `data` (one buffer, `len` bytes) is not, and
  * must outlive the catalogue. Errors: INVALID_ARGUMENT, EXISTS, OUT_OF_MEMORY. */
@@ -87,6 +94,8 @@ typedef struct tly_server_options {
     uint64_t shard_len; /* least bytes of a shard: 8 MiB */
     const tly_families *families; /* layouts of plug-ins; must outlive the server. NULL: none */
     uint64_t upload_limit;        /* largest tensor that is accepted from a client, bytes: 16 GiB */
+    const tly_http *http; /* what containers behind URLs were opened with, for the metrics; must
+                             outlive the server. NULL: none */
 } tly_server_options;
 
 /* Addresses that other machines reach may be listened on without TLS, or without access rules. */

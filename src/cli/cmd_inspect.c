@@ -16,6 +16,8 @@
 #include "cli/options_table.h"
 #include "cli/source.h"
 #include "cli/text.h"
+#include "cli/url.h"
+#include "store/store.h"
 
 #define PER_LINE 8 /* bytes of a dump */
 
@@ -176,36 +178,52 @@ static void dump(inspection *in, const uint8_t *bytes, size_t len, uint64_t base
     }
 }
 
+/* Bytes of the file itself. Returns how many there are; 0 where the source cannot be asked again.
+ */
+static size_t read_file(const tly_source *source, const char *path, uint64_t offset, void *bytes,
+                        size_t len) {
+    ssize_t got;
+    int fd;
+    if (tly_http_is_url(path)) {
+        const tly_store *store = tly_source_store(source);
+        uint64_t left = offset < store->len ? store->len - offset : 0;
+        len = len < left ? len : (size_t)left;
+        return tly_store_fetch(store, offset, bytes, len, NULL) == TLY_OK ? len : 0;
+    }
+    fd = strcmp(path, "-") != 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    got = fd >= 0 ? pread(fd, bytes, len, (off_t)offset) : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* The descriptor as it stands in the file; that of an import as it would in a container. */
 static tly_status dump_item(inspection *in, tly_source *source, const char *path,
                             const tly_source_item *item, tly_error *error) {
     uint8_t *bytes = NULL;
     size_t len = 0;
     tly_status status = tly_descriptor_encode(item->descriptor, NULL, 0, &len, error);
-    int fd = -1;
+    uint8_t prefix[TLY_DESCRIPTOR_PREFIX_LEN];
+    int stands_there =
+        status == TLY_OK && tly_source_import(source) == NULL &&
+        read_file(source, path, item->offset, prefix, sizeof prefix) == sizeof prefix;
     if (status != TLY_OK) {
         return status;
     }
-    if (tly_source_import(source) == NULL && strcmp(path, "-") != 0) {
-        uint8_t prefix[TLY_DESCRIPTOR_PREFIX_LEN];
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && pread(fd, prefix, sizeof prefix, (off_t)item->offset) == sizeof prefix) {
-            len = tly_base_load_u32(prefix + 6);
-        }
+    if (stands_there) {
+        len = tly_base_load_u32(prefix + 6);
     }
     bytes = malloc(len);
     if (bytes == NULL) {
         status = tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "no memory");
-    } else if (fd >= 0 && pread(fd, bytes, len, (off_t)item->offset) == (ssize_t)len) {
+    } else if (stands_there && read_file(source, path, item->offset, bytes, len) == len) {
         dump(in, bytes, len, item->offset);
     } else {
         status = tly_descriptor_encode(item->descriptor, bytes, len, &len, error);
         if (status == TLY_OK) {
             dump(in, bytes, len, 0);
         }
-    }
-    if (fd >= 0) {
-        close(fd);
     }
     free(bytes);
     return status;
@@ -258,31 +276,26 @@ static tly_status show_all(inspection *in, tly_source *source, const char *path,
 }
 
 /* A descriptor that was refused, dumped as far as it goes, with the byte at fault. */
-static void show_fault(inspection *in, const char *path, uint64_t start, const tly_error *error) {
+static void show_fault(inspection *in, const tly_source *source, const char *path, uint64_t start,
+                       const tly_error *error) {
     uint8_t prefix[TLY_DESCRIPTOR_PREFIX_LEN];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
     uint8_t *bytes;
-    ssize_t got;
-    size_t len = 65536;
-    if (fd < 0) {
-        return;
-    }
-    if (pread(fd, prefix, sizeof prefix, (off_t)start) == sizeof prefix &&
+    size_t got, len = 65536;
+    if (read_file(source, path, start, prefix, sizeof prefix) == sizeof prefix &&
         tly_base_load_u32(prefix + 6) < len) {
         len = tly_base_load_u32(prefix + 6);
     }
     len = len < 20 ? 20 : len;
     bytes = malloc(len);
-    got = bytes != NULL ? pread(fd, bytes, len, (off_t)start) : -1;
-    if (got > 0) {
+    got = bytes != NULL ? read_file(source, path, start, bytes, len) : 0;
+    if (got != 0) {
         in->out = stderr; /* it is no result: the file was refused */
         in->fault = error->offset >= start ? error->offset - start : UINT64_MAX;
         fprintf(in->out, "descriptor at byte %" PRIu64 ", refused by %s\n", start, error->rule);
-        dump(in, bytes, (size_t)got, start);
+        dump(in, bytes, got, start);
         in->fault = UINT64_MAX;
     }
     free(bytes);
-    close(fd);
 }
 
 /* Where the descriptor begins that an error is about: of a container, the entry around its byte; of
@@ -329,7 +342,7 @@ static tly_status check_first(const tly_context *context, inspection *in, const 
         }
     }
     if (status != TLY_OK && in->hex && !in->as_json && find_fault(source, behind, error, &start)) {
-        show_fault(in, path, start, error);
+        show_fault(in, source, path, start, error);
     }
     tly_source_free(source);
     return status;
@@ -337,6 +350,7 @@ static tly_status check_first(const tly_context *context, inspection *in, const 
 
 static tly_status show_file(inspection *in, const tly_context *context, const char *path,
                             const char *only, tly_error *error) {
+    char shown[TLY_CLI_SHOWN_LEN];
     tly_source *source;
     uint64_t num = 0;
     tly_status status = tly_source_open(context, path, 1, &source, error);
@@ -345,10 +359,10 @@ static tly_status show_file(inspection *in, const tly_context *context, const ch
     }
     if (in->as_json) {
         tly_json_object(&in->json, NULL);
-        tly_json_string(&in->json, "file", path);
+        tly_json_string(&in->json, "file", tly_cli_shown(path, shown));
         tly_json_string(&in->json, "format", tly_source_format(source));
     } else {
-        fprintf(in->out, "%s: %s\n", path, tly_source_format(source));
+        fprintf(in->out, "%s: %s\n", tly_cli_shown(path, shown), tly_source_format(source));
     }
     status = show_metadata(in, source, error);
     if (in->as_json && status == TLY_OK) {

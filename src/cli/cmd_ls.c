@@ -15,6 +15,7 @@
 #include "cli/handlers.h"
 #include "cli/options_table.h"
 #include "cli/text.h"
+#include "cli/url.h"
 
 #define CONTAINER_MAGIC "HRRYFILE"
 
@@ -114,19 +115,29 @@ static tly_status walk(const tly_store *store, listing *list, tly_error *error) 
 /* Everything is read once before anything is printed: half a list would be no list. */
 static tly_status list_container(listing *list, const tly_context *context, const char *path,
                                  tly_error *error) {
-    tly_store *store;
-    tly_status status = tly_store_open(context, path, NULL, &store, error);
+    char shown[TLY_CLI_SHOWN_LEN];
+    tly_http *http = NULL;
+    tly_store *store = NULL;
+    tly_status status;
+    if (tly_http_is_url(path)) {
+        status = tly_cli_http_new(context, 0, &http, error);
+        status = status == TLY_OK ? tly_http_open(http, path, NULL, &store, error) : status;
+    } else {
+        status = tly_store_open(context, path, NULL, &store, error);
+    }
     if (status != TLY_OK) {
+        tly_http_free(http);
         return status;
     }
     status = tly_cli_given(list->cli, TLY_CLI_LS_VERIFY) ? tly_store_verify(store, error)
                                                          : walk(store, NULL, error);
     if (status == TLY_OK) {
-        begin(list, path, "hurray");
+        begin(list, tly_cli_shown(path, shown), "hurray");
         status = walk(store, list, error);
         end(list);
     }
     tly_store_free(store);
+    tly_http_free(http);
     return status;
 }
 
@@ -181,7 +192,7 @@ tly_status tly_cli_run_ls(tly_cli *cli, tly_error *error) {
     }
     list.cli = cli;
     list.as_json = tly_cli_given(cli, TLY_CLI_LS_JSON);
-    if (is_container(cli->args[0])) {
+    if (tly_http_is_url(cli->args[0]) || is_container(cli->args[0])) {
         return list_container(&list, context, cli->args[0], error);
     }
     return list_import(&list, context, cli->args[0], error);

@@ -13,20 +13,20 @@
 #include "cli/handlers.h"
 #include "cli/json.h"
 #include "cli/options_table.h"
-#include "cli/serve_offer.h"
+#include "cli/serve_reload.h"
 #include "cli/text.h"
 
 #define DEFAULT_CACHE_LEN (UINT64_C(1) << 30)
 
 /* The one server of this process, for the signal handler, which gets no argument. Set before the
  * handler is installed and cleared after it is gone. */
-static tly_server *volatile server_to_stop;
+static tly_serve_now *volatile served;
 
 static void on_signal(int number) {
     if (number == SIGHUP) {
-        tly_server_reload(server_to_stop);
+        tly_serve_reload_ask(served);
     } else {
-        tly_server_stop(server_to_stop);
+        tly_server_stop(served->server);
     }
 }
 
@@ -41,32 +41,6 @@ static void handle_signals(void (*handler)(int)) {
     sigaction(SIGTERM, &action, NULL);
     action.sa_flags = SA_RESTART;
     sigaction(SIGHUP, &action, NULL);
-}
-
-/* What is being served, for the reload. */
-typedef struct serving {
-    tly_cli *cli;
-    const tly_context *context;
-    tly_server *server;
-    const tly_catalogue *catalogue;
-} serving;
-
-/* On the server's thread. What is wrong leaves everything as it was. */
-static void reload(void *user) {
-    serving *now = user;
-    tly_serve_input input;
-    tly_error error;
-    tly_serve_notify("RELOADING=1");
-    if (tly_serve_input_read(now->cli, now->context, now->catalogue, &input, &error) != TLY_OK) {
-        tly_base_log(now->context, TLY_LOG_WARNING, "not reloaded: %s", error.message);
-    } else if (tly_server_replace(now->server, input.catalogue, input.access, &error) != TLY_OK) {
-        tly_serve_input_cleanup(&input);
-    } else {
-        now->catalogue = input.catalogue;
-        tly_base_log(now->context, TLY_LOG_INFO, "reloaded: %llu tensors",
-                     (unsigned long long)tly_catalogue_num_tensors(input.catalogue));
-    }
-    tly_serve_notify("READY=1");
 }
 
 static tly_status listen_all(const tly_cli *cli, tly_server *server, tly_error *error) {
@@ -186,8 +160,8 @@ static void allow_files(uint64_t max_connections) {
     }
 }
 
-static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *server,
-                      tly_error *error) {
+static tly_status run(tly_cli *cli, tly_serve_now *now, tly_error *error) {
+    tly_server *server = now->server;
     const char *metrics = tly_cli_value(cli, TLY_CLI_SERVE_METRICS, NULL);
     tly_status status = listen_all(cli, server, error);
     if (status == TLY_OK && metrics != NULL) {
@@ -197,25 +171,27 @@ static tly_status run(tly_cli *cli, const tly_catalogue *catalogue, tly_server *
         return status;
     }
     allow_files(tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 64));
-    server_to_stop = server;
+    served = now;
     handle_signals(on_signal);
-    announce(cli, catalogue, server);
+    announce(cli, now->catalogue, server);
     tly_serve_notify("READY=1");
     status = tly_server_run(server, error);
     tly_serve_notify("STOPPING=1");
     handle_signals(SIG_IGN);
-    server_to_stop = NULL;
+    served = NULL;
+    tly_serve_reload_cleanup(now);
     if (status == TLY_OK) {
         report(cli, server);
     }
     return status;
 }
 
-static tly_status serve(tly_cli *cli, const tly_context *context, const tly_serve_input *input,
+static tly_status serve(tly_cli *cli, tly_serve_now *now, const tly_serve_input *input,
                         const tly_families *families, tly_error *error) {
-    serving now = {cli, context, NULL, input->catalogue};
-    tly_server_options options = {
-        .size = sizeof options, .access = input->access, .reload = reload, .reload_user = &now};
+    tly_server_options options = {.size = sizeof options,
+                                  .access = input->access,
+                                  .reload = tly_serve_reload,
+                                  .reload_user = now};
     tly_tls_options tls = {.size = sizeof tls};
     tly_server *server;
     tly_status status;
@@ -234,18 +210,19 @@ static tly_status serve(tly_cli *cli, const tly_context *context, const tly_serv
     tls.ca = tly_cli_value(cli, TLY_CLI_SERVE_TLS_CLIENT_CA, NULL);
     tls.flags = tls.ca != NULL ? TLY_TLS_CLIENT_CERTIFICATE : 0;
     options.tls = &tls;
-    status = tly_server_new(context, input->catalogue, &options, &server, error);
+    options.http = now->http;
+    status = tly_server_new(now->context, input->catalogue, &options, &server, error);
     if (status != TLY_OK) {
         return status;
     }
-    now.server = server;
+    now->server = server;
     if (tly_cli_given(cli, TLY_CLI_SERVE_CHECK)) {
         status = check_all(cli, server, error);
         if (status == TLY_OK) {
             report_check(cli, input->catalogue, input->access);
         }
     } else {
-        status = run(cli, input->catalogue, server, error);
+        status = run(cli, now, error);
     }
     tly_server_free(server);
     return status;
@@ -255,6 +232,7 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     const tly_context *context;
     tly_families *families = NULL;
     tly_serve_input input = {0};
+    tly_serve_now now = {.cli = cli};
     tly_status status;
     if (!tly_cli_given(cli, TLY_CLI_SERVE_LISTEN)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
@@ -266,15 +244,18 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
     }
     status = tly_cli_context(cli, &context, error);
     if (status == TLY_OK) {
-        status = tly_serve_input_read(cli, context, NULL, &input, error);
+        now.context = context;
+        status = tly_serve_input_read(cli, context, 1, &now.http, &input, error);
     }
     if (status == TLY_OK) {
         status = tly_families_from(cli, TLY_CLI_SERVE_FAMILY, context, &families, error);
     }
     if (status == TLY_OK) {
-        status = serve(cli, context, &input, families, error);
+        now.catalogue = input.catalogue;
+        status = serve(cli, &now, &input, families, error);
     }
     tly_families_free(families);
     tly_serve_input_cleanup(&input);
+    tly_http_free(now.http);
     return status;
 }

@@ -13,6 +13,7 @@
 #include "cli/options_table.h"
 #include "cli/source.h"
 #include "cli/text.h"
+#include "cli/url.h"
 
 /* What was found in a file. */
 typedef struct finding {
@@ -152,6 +153,7 @@ tly_status tly_cli_run_verify(tly_cli *cli, tly_error *error) {
     const tly_context *context;
     tly_json json;
     uint32_t refused = 0;
+    char room[TLY_CLI_SHOWN_LEN];
     tly_error first = {0};
     tly_status status = tly_cli_context(cli, &context, error);
     tly_json_init(&json, cli->out);
@@ -160,16 +162,17 @@ tly_status tly_cli_run_verify(tly_cli *cli, tly_error *error) {
     }
     for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
         finding f = {0};
+        const char *shown = tly_cli_shown(cli->args[i], room);
         tly_status verdict = check_file(context, cli->args[i], &f, error);
         if (verdict != TLY_OK && !is_refusal(verdict)) {
             return verdict;
         }
         if (as_json) {
-            report_json(&json, cli->args[i], &f, verdict, error);
+            report_json(&json, shown, &f, verdict, error);
         } else {
-            report_text(cli, cli->args[i], &f, verdict == TLY_OK);
+            report_text(cli, shown, &f, verdict == TLY_OK);
             if (verdict != TLY_OK && cli->num_args > 1) {
-                fprintf(stderr, "tilery: verify: %s: %s [%s]\n", cli->args[i], error->message,
+                fprintf(stderr, "tilery: verify: %s: %s [%s]\n", shown, error->message,
                         error->rule);
             }
         }
@@ -186,8 +189,8 @@ tly_status tly_cli_run_verify(tly_cli *cli, tly_error *error) {
             return tly_base_fail(error, TLY_MISMATCH, TLY_NO_OFFSET, "verify",
                                  "%u of %u files are refused", refused, cli->num_args);
         }
-        return tly_base_fail(error, TLY_MISMATCH, first.offset, first.rule, "%s: %s", cli->args[0],
-                             first.message);
+        return tly_base_fail(error, TLY_MISMATCH, first.offset, first.rule, "%s: %s",
+                             tly_cli_shown(cli->args[0], room), first.message);
     }
     return status;
 }

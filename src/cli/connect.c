@@ -12,8 +12,7 @@
 
 #define MAX_TOKEN_LEN 1024
 
-/* NULL where it is not set, or empty. */
-static const char *setting(const char *name) {
+const char *tly_cli_setting(const char *name) {
     const char *value = getenv(name);
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
@@ -46,12 +45,12 @@ static tly_status read_token(const char *path, char token[MAX_TOKEN_LEN + 2], tl
 }
 
 tly_status tly_cli_link_init(tly_cli_link *link, tly_error *error) {
-    const char *path = setting("TILERY_TOKEN_FILE");
+    const char *path = tly_cli_setting("TILERY_TOKEN_FILE");
     memset(link, 0, sizeof *link);
     link->tls = (tly_tls_options){.size = sizeof link->tls,
-                                  .certificate = setting("TILERY_TLS_CERT"),
-                                  .key = setting("TILERY_TLS_KEY"),
-                                  .ca = setting("TILERY_TLS_CA")};
+                                  .certificate = tly_cli_setting("TILERY_TLS_CERT"),
+                                  .key = tly_cli_setting("TILERY_TLS_KEY"),
+                                  .ca = tly_cli_setting("TILERY_TLS_CA")};
     if (link->tls.key == NULL) {
         link->tls.key = link->tls.certificate; /* both in one file */
     }

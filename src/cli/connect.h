@@ -5,6 +5,9 @@
 
 #include <tilery/net.h>
 
+/* A variable of the environment; NULL where it is not set, or empty. */
+const char *tly_cli_setting(const char *name);
+
 /* What the environment says, as options; `options` points into it. */
 typedef struct tly_cli_link {
     tly_tls_options tls;

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "cli/options_table.h"
+#include "cli/url.h"
 
 static int is_container(const struct dirent *entry) {
     const char *dot = strrchr(entry->d_name, '.');
@@ -43,32 +44,53 @@ static tly_status add_folder(tly_catalogue *catalogue, const char *folder, tly_e
     return status;
 }
 
-static tly_status fill(const tly_cli *cli, const tly_catalogue *before, tly_catalogue *catalogue,
-                       tly_error *error) {
+static tly_status add_url(const tly_cli *cli, const tly_context *context, const char *url,
+                          tly_catalogue *catalogue, tly_http **http, tly_error *error) {
+    tly_store *store;
     tly_status status = TLY_OK;
+    if (*http == NULL) {
+        status = tly_cli_http_new(context, tly_cli_number(cli, TLY_CLI_SERVE_HTTP_CACHE, 0), http,
+                                  error);
+    }
+    if (status == TLY_OK) {
+        status = tly_http_open(*http, url, NULL, &store, error);
+    }
+    return status == TLY_OK ? tly_catalogue_add_store(catalogue, store, error) : status;
+}
+
+static tly_status fill(const tly_cli *cli, const tly_context *context, int is_first,
+                       tly_catalogue *catalogue, tly_http **http, tly_error *error) {
+    const char *uploads = tly_cli_value(cli, TLY_CLI_SERVE_UPLOADS, NULL);
+    tly_status status = TLY_OK;
+    if (uploads != NULL && tly_http_is_url(uploads)) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "uploads-url",
+                             "tensors can be put into a folder, and not behind a URL: HTTP cannot "
+                             "replace an object whole and durably");
+    }
     for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
         struct stat info;
-        status = stat(cli->args[i], &info) == 0 && S_ISDIR(info.st_mode)
-                     ? add_folder(catalogue, cli->args[i], error)
-                     : tly_catalogue_add_file(catalogue, cli->args[i], error);
+        if (tly_http_is_url(cli->args[i])) {
+            status = add_url(cli, context, cli->args[i], catalogue, http, error);
+        } else if (stat(cli->args[i], &info) == 0 && S_ISDIR(info.st_mode)) {
+            status = add_folder(catalogue, cli->args[i], error);
+        } else {
+            status = tly_catalogue_add_file(catalogue, cli->args[i], error);
+        }
     }
-    if (status == TLY_OK && before != NULL) {
-        status = tly_catalogue_share_uploads(catalogue, before, error);
-    } else if (status == TLY_OK && tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS)) {
-        status = tly_catalogue_open_uploads(catalogue, cli->values[TLY_CLI_SERVE_UPLOADS], error);
+    if (status == TLY_OK && is_first && uploads != NULL) {
+        status = tly_catalogue_open_uploads(catalogue, uploads, error);
     }
     return status;
 }
 
-tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context,
-                                const tly_catalogue *before, tly_serve_input *out,
-                                tly_error *error) {
+tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context, int is_first,
+                                tly_http **http, tly_serve_input *out, tly_error *error) {
     const char *rules = tly_cli_value(cli, TLY_CLI_SERVE_ACCESS, NULL);
     tly_status status;
     memset(out, 0, sizeof *out);
     status = tly_catalogue_new(context, &out->catalogue, error);
     if (status == TLY_OK) {
-        status = fill(cli, before, out->catalogue, error);
+        status = fill(cli, context, is_first, out->catalogue, http, error);
     }
     if (status == TLY_OK && rules != NULL) {
         status = tly_access_load(context, rules, &out->access, error);

@@ -13,11 +13,11 @@ typedef struct tly_serve_input {
     tly_access *access; /* NULL: no rules */
 } tly_serve_input;
 
-/* `before` is what is served now, whose uploads are taken over; NULL at the start. After an error
- * nothing needs freeing. */
-tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context,
-                                const tly_catalogue *before, tly_serve_input *out,
-                                tly_error *error);
+/* `is_first`: the folder for uploads is opened, too; later it is shared with what is served then.
+ * `*http` is made with the first URL, and the caller's; it outlives the input. After an error
+ * nothing else needs freeing. */
+tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context, int is_first,
+                                tly_http **http, tly_serve_input *out, tly_error *error);
 void tly_serve_input_cleanup(tly_serve_input *input);
 
 /* Tells the service manager how we are ("READY=1" and so on), where there is one (NOTIFY_SOCKET).

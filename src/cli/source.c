@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/url.h"
 
 #define PIECE_LEN ((size_t)1 << 20)
 
@@ -20,6 +21,7 @@ typedef struct place {
 
 struct tly_source {
     const tly_context *context;
+    tly_http *http;   /* NULL: no URL */
     tly_store *store; /* one of the three */
     tly_import *import;
     tly_stream_reader *stream;
@@ -66,8 +68,17 @@ static int by_offset(const void *a, const void *b) {
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static tly_status open_file(tly_source *s, const char *path, tly_error *error) {
+    tly_status status;
+    if (!tly_http_is_url(path)) {
+        return tly_store_open(s->context, path, NULL, &s->store, error);
+    }
+    status = tly_cli_http_new(s->context, 0, &s->http, error);
+    return status == TLY_OK ? tly_http_open(s->http, path, NULL, &s->store, error) : status;
+}
+
 static tly_status open_store(tly_source *s, const char *path, tly_error *error) {
-    tly_status status = tly_store_open(s->context, path, NULL, &s->store, error);
+    tly_status status = open_file(s, path, error);
     if (status != TLY_OK) {
         return status;
     }
@@ -107,7 +118,7 @@ tly_status tly_source_open(const tly_context *context, const char *path, int ski
     }
     s->context = context;
     s->fd = -1;
-    if (len == 8 && memcmp(head, "HRRYFILE", 8) == 0) {
+    if (tly_http_is_url(path) || (len == 8 && memcmp(head, "HRRYFILE", 8) == 0)) {
         status = open_store(s, path, error);
     } else if ((len >= 4 && memcmp(head, "HRRY", 4) == 0) || strcmp(path, "-") == 0 ||
                (len == 0 && ends_as_stream(path) && access(path, R_OK) == 0)) {
@@ -133,6 +144,7 @@ void tly_source_free(tly_source *source) {
     }
     tly_kv_list_free(source->kv_list);
     tly_store_free(source->store);
+    tly_http_free(source->http);
     tly_import_free(source->import);
     tly_stream_reader_free(source->stream);
     if (source->fd >= 0) {

@@ -24,7 +24,8 @@ typedef struct tly_source_item {
     uint64_t data_len; /* bytes of all buffers, without padding between */
 } tly_source_item;
 
-/* Opens a file; "-" is a stream from standard input. Formats are found by their content.
+/* Opens a file; "-" is a stream from standard input, and a URL a container that is read by ranges.
+ * Formats of files are found by their content.
  * `skip_unsupported`: imports leave out what they cannot carry. Errors: those of opening. */
 tly_status tly_source_open(const tly_context *context, const char *path, int skip_unsupported,
                            tly_source **out_source, tly_error *error);

@@ -13,6 +13,9 @@
 #include "serve/compose.h"
 #include "serve/uploads.h"
 
+/* How long a tensor that is elsewhere waits for room in the cache of blocks. */
+#define ROOM_MS 30000
+
 /* One request being decided. */
 typedef struct decision {
     tly_answer *answer;
@@ -133,7 +136,8 @@ static int32_t transcode(decision *d, uint32_t index, uint8_t tag) {
     tly_answer *a = d->answer;
     const tly_descriptor *made;
     tly_store_guard guard;
-    tly_status status;
+    tly_block_hold hold = {0};
+    tly_status status = TLY_OK;
     if (d->num_transcodings++ == TLY_ANSWER_MAX_TRANSCODINGS) {
         return skip(d, index, "too many layouts to try in one request");
     }
@@ -142,8 +146,15 @@ static int32_t transcode(decision *d, uint32_t index, uint8_t tag) {
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
-    status = tly_maker_new_transcode(a->context, d->entry, tag, d->limits->transcode_limit,
-                                     &a->maker, &d->error);
+    if (a->blocks != NULL) {
+        status = tly_blocks_hold(a->blocks, a->data_offset, a->data_len, ROOM_MS, d->limits->cancel,
+                                 &hold, &d->error);
+    }
+    if (status == TLY_OK) {
+        status = tly_maker_new_transcode(a->context, d->entry, tag, d->limits->transcode_limit,
+                                         &a->maker, &d->error);
+    }
+    tly_blocks_release(&hold);
     if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK && status == TLY_OK) {
         return skip(d, index, "the file of this tensor was cut short");
     }
@@ -402,6 +413,7 @@ static tly_status use_native(tly_answer *a, const tly_catalogue_entry *entry,
     a->descriptor_len = whole.descriptor_len;
     a->parts = whole.parts;
     a->num_parts = whole.num_parts;
+    a->maker = whole.maker;
     return status;
 }
 
@@ -452,6 +464,16 @@ static tly_status choose(tly_answer *a, const tly_catalogue_entry *entry, decisi
                       error);
 }
 
+/* Where the tensor is, if it is elsewhere. */
+static void note_place(tly_answer *a, const tly_catalogue_entry *entry) {
+    tly_store_entry place;
+    a->blocks = entry->store != NULL ? tly_store_blocks(entry->store) : NULL;
+    if (a->blocks != NULL && tly_store_entry_at(entry->store, entry->index, &place) == TLY_OK) {
+        a->data_offset = place.data_offset;
+        a->data_len = place.data_len;
+    }
+}
+
 static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_answer_limits *limits,
                          const tly_wire_request *request, uint8_t *work, decision *d,
                          tly_nest *native, tly_error *error) {
@@ -459,14 +481,16 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     /* First of all: what changes from here on is noticed. */
     int has_source = tly_catalogue_get_source(
         entry->store, entry->store != NULL ? entry->index : (uintptr_t)entry->data, &a->source);
-    tly_status status = tly_catalogue_describe(entry, work, TLY_CATALOGUE_WORK_LEN, &stored, error);
+    tly_status status =
+        tly_answer_describe(entry, limits->cancel, work, TLY_CATALOGUE_WORK_LEN, &stored, error);
     if (status != TLY_OK) {
         return status;
     }
+    note_place(a, entry);
     if (stored.layout == TLY_LAYOUT_COMPOSITE) {
         a->store = entry->store;
         snprintf(a->reason, sizeof a->reason, "a composite, as it is stored");
-        return tly_answer_compose(a, entry, &stored, request->min_alignment, error);
+        return tly_answer_compose(a, entry, &stored, request->min_alignment, limits->cancel, error);
     }
     for (uint32_t i = 0; i < stored.num_buffers; i++) {
         if (stored.buffers[i].device != TLY_DEVICE_CPU) {
@@ -489,8 +513,9 @@ static tly_status decide(tly_answer *a, const tly_catalogue_entry *entry, tly_an
     }
     a->store = entry->store;
     status = choose(a, entry, d, request, error);
-    if (status == TLY_OK) {
-        a->total = a->maker != NULL ? tly_maker_len(a->maker) : 0;
+    if (status == TLY_OK && a->maker != NULL) {
+        a->total = tly_maker_len(a->maker);
+    } else if (status == TLY_OK) {
         for (uint32_t i = 0; i < a->num_parts; i++) {
             a->total += a->parts[i].len;
         }
@@ -507,6 +532,18 @@ static uint32_t code_of(tly_status status) {
     default:
         return TLY_WIRE_SERVER_FAILED;
     }
+}
+
+/* For clients: the log says which object it is. */
+static const char *origin_failure(int is_intact) {
+    return is_intact ? "the store that has this tensor does not answer as it should"
+                     : "the object that has this tensor has changed since the server opened it";
+}
+
+/* Is this a failure of the store that has the tensor, and not of the tensor or the request? */
+static int is_elsewhere(tly_status status, const tly_error *error) {
+    return status == TLY_IO || status == TLY_MISMATCH || status == TLY_CANCELLED ||
+           strncmp(error->rule, "http-", 5) == 0;
 }
 
 tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
@@ -556,11 +593,37 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
             decide(answer, entry, limits, request, work->bytes, &work->d, &work->native, error);
         tly_base_free(context, work, sizeof *work, 16);
     }
+    if (status != TLY_OK && entry->store != NULL && tly_store_blocks(entry->store) != NULL &&
+        is_elsewhere(status, error)) {
+        status = tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "origin", "%s",
+                               origin_failure(tly_blocks_intact(tly_store_blocks(entry->store))));
+    }
     if (status != TLY_OK) {
         *out_code = code_of(status);
         tly_answer_cleanup(answer);
     }
     return status;
+}
+
+int tly_answer_wants_hold(const tly_answer *answer) {
+    return answer->blocks != NULL && answer->maker != NULL && !tly_maker_copies(answer->maker);
+}
+
+tly_status tly_answer_hold(const tly_answer *answer, const int32_t *cancel,
+                           tly_block_hold *out_hold) {
+    return tly_blocks_hold(answer->blocks, answer->data_offset, answer->data_len, ROOM_MS, cancel,
+                           out_hold, NULL);
+}
+
+const char *tly_answer_failure(const tly_answer *answer, tly_status status) {
+    if (status == TLY_TRUNCATED) {
+        return "the file of this tensor was cut short while it was being packed";
+    }
+    if (answer->blocks == NULL || status == TLY_OUT_OF_MEMORY) {
+        return tly_status_text(status);
+    }
+    return status == TLY_LIMIT ? "the tensor does not fit among the blocks that the server keeps"
+                               : origin_failure(tly_blocks_intact(answer->blocks));
 }
 
 void tly_answer_cleanup(tly_answer *answer) {

@@ -21,6 +21,7 @@ typedef struct tly_answer_limits {
     uint64_t transcode_limit;     /* bytes of a packed buffer */
     tly_panel_verdicts *verdicts; /* which profiles' probes have been proven */
     const tly_families *families; /* of plug-ins; may be NULL */
+    const int32_t *cancel; /* nobody wants the answer any more; may be NULL (store/blocks.h) */
     uint64_t probe_budget; /* bytes of probe work that the peer may still cause; in and out */
 } tly_answer_limits;
 
@@ -35,6 +36,7 @@ typedef struct tly_answer_member {
     uint64_t total; /* bytes of data */
     tly_catalogue_bytes *parts;
     uint32_t num_parts;
+    tly_maker *maker; /* where they are elsewhere: brings them; NULL otherwise */
 } tly_answer_member;
 
 /* Members of one composite, those of composites inside of it too; more is not served. */
@@ -46,6 +48,9 @@ typedef struct tly_answer {
     size_t descriptor_len;
     uint64_t total;             /* bytes of data */
     tly_maker *maker;           /* NULL: native, `parts` as they are */
+    tly_blocks *blocks;         /* the tensor is in there; NULL: it is here */
+    uint64_t data_offset;       /* of all its buffers in that object */
+    uint64_t data_len;          /* bytes, padding between them included */
     tly_catalogue_bytes *parts; /* native: the buffers */
     uint32_t num_parts;
     tly_answer_member *members; /* of a composite: what follows its head, in this order */
@@ -67,6 +72,16 @@ tly_status tly_answer_init(tly_answer *answer, const tly_context *context,
                            const tly_wire_hello *client, const tly_wire_request *request,
                            uint32_t *out_code, tly_error *error);
 void tly_answer_cleanup(tly_answer *answer);
+
+/* Holds what the maker reads, if it reads in place what is elsewhere; waits until it is there.
+ * Errors: those of tly_blocks_hold. */
+int tly_answer_wants_hold(const tly_answer *answer);
+tly_status tly_answer_hold(const tly_answer *answer, const int32_t *cancel,
+                           tly_block_hold *out_hold);
+
+/* What a client is told of a failure while bytes were being made; where the tensor is elsewhere, no
+ * word of where. */
+const char *tly_answer_failure(const tly_answer *answer, tly_status status);
 
 /* What this server announces, `hands_over` where it does that: `buffer` has room for
  * TLY_ANSWER_LAYOUTS_LEN bytes. */

@@ -125,20 +125,17 @@ static tly_status commit(tly_catalogue *c, size_t num_new, const tly_store *stor
 }
 
 tly_status tly_catalogue_add_file(tly_catalogue *catalogue, const char *path, tly_error *error) {
+    tly_store *store;
+    tly_status status = tly_store_open(catalogue->context, path, NULL, &store, error);
+    return status == TLY_OK ? tly_catalogue_add_store(catalogue, store, error) : status;
+}
+
+tly_status tly_catalogue_add_store(tly_catalogue *catalogue, tly_store *store, tly_error *error) {
     struct open_store *open =
         tly_arena_alloc(&catalogue->arena, sizeof *open, _Alignof(struct open_store));
-    tly_store *store;
-    uint64_t num;
+    uint64_t num = tly_store_num_tensors(store);
     tly_status status;
-    if (open == NULL) {
-        return no_memory(error);
-    }
-    status = tly_store_open(catalogue->context, path, NULL, &store, error);
-    if (status != TLY_OK) {
-        return status;
-    }
-    num = tly_store_num_tensors(store);
-    if (!reserve(catalogue, num)) {
+    if (open == NULL || !reserve(catalogue, num)) {
         tly_store_free(store);
         return no_memory(error);
     }
@@ -260,6 +257,11 @@ const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, co
     return *out_hold != NULL ? &(*out_hold)->entry : NULL;
 }
 
+int tly_catalogue_waits(const tly_catalogue *catalogue, const char *key, size_t key_len) {
+    const tly_catalogue_entry *entry = find_fixed(catalogue, key, key_len);
+    return entry != NULL && entry->store != NULL && tly_store_blocks(entry->store) != NULL;
+}
+
 int tly_catalogue_is_fixed(const tly_catalogue *catalogue, const char *key, size_t key_len) {
     return find_fixed(catalogue, key, key_len) != NULL;
 }
@@ -314,6 +316,11 @@ tly_status tly_catalogue_buffer(const tly_catalogue_entry *entry, const tly_desc
         return tly_base_fail(error, status, TLY_NO_OFFSET, "buffer", "buffer %u is not there",
                              buffer);
     }
+    if (tly_store_blocks(entry->store) != NULL) {
+        out->at = tly_blocks_map(tly_store_blocks(entry->store)) + out->offset;
+        out->fd = -1;
+        return TLY_OK;
+    }
     status = tly_store_view(entry->store, entry->index, out->offset, out->len, &at, error);
     out->at = at;
     out->fd = entry->store->fd;
@@ -324,6 +331,14 @@ int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalog
     struct stat info;
     memset(out, 0, sizeof *out);
     out->place = place;
+    if (store != NULL && store->blocks != NULL) {
+        const uint8_t *version = tly_blocks_version(store->blocks);
+        out->device = UINT64_MAX; /* no file system has this one */
+        memcpy(&out->inode, version, sizeof out->inode);
+        memcpy(&out->changed_ns, version + 8, sizeof out->changed_ns);
+        out->file_len = store->len;
+        return tly_blocks_intact(store->blocks);
+    }
     if (store == NULL || store->fd < 0) {
         return 1;
     }

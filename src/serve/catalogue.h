@@ -52,12 +52,16 @@ const tly_catalogue_entry *tly_catalogue_find(const tly_catalogue *catalogue, co
 tly_status tly_catalogue_describe(const tly_catalogue_entry *entry, void *work, size_t work_len,
                                   tly_descriptor *out_descriptor, tly_error *error);
 
-/* A run of bytes of a tensor. Those of a file may be touched only as tly_store_view says. */
+/* Does what is said of this tensor, or its data, come from another machine? Thread-safe. */
+int tly_catalogue_waits(const tly_catalogue *catalogue, const char *key, size_t key_len);
+
+/* A run of bytes of a tensor. Those of a file may be touched only as tly_store_view says, those of
+ * an object elsewhere while they are held (store/blocks.h). */
 typedef struct tly_catalogue_bytes {
     const uint8_t *at;
     uint64_t len;
     int fd;          /* the file that they also are in, at `offset`; -1: none */
-    uint64_t offset; /* bytes */
+    uint64_t offset; /* bytes, in the file or the object */
 } tly_catalogue_bytes;
 
 /* Where a buffer is. Errors: those of tly_store_view. */

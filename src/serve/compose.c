@@ -24,6 +24,23 @@ tly_status tly_answer_encode(const tly_context *context, const tly_descriptor *d
     return tly_descriptor_encode(descriptor, *out_bytes, *out_len, out_len, error);
 }
 
+tly_status tly_answer_describe(const tly_catalogue_entry *entry, const int32_t *cancel, void *work,
+                               size_t work_len, tly_descriptor *out, tly_error *error) {
+    tly_blocks *blocks = entry->store != NULL ? tly_store_blocks(entry->store) : NULL;
+    tly_block_hold hold = {0};
+    tly_store_entry place;
+    tly_status status = TLY_OK;
+    if (blocks != NULL && tly_store_entry_at(entry->store, entry->index, &place) == TLY_OK) {
+        status = tly_blocks_hold(blocks, place.descriptor_offset, place.descriptor_len, 0, cancel,
+                                 &hold, error);
+    }
+    if (status == TLY_OK || status == TLY_LIMIT) { /* without room it is read past the cache */
+        status = tly_catalogue_describe(entry, work, work_len, out, error);
+    }
+    tly_blocks_release(&hold);
+    return status;
+}
+
 tly_status tly_answer_use_stored(const tly_context *context, const tly_catalogue_entry *entry,
                                  const tly_descriptor *stored, uint32_t min_alignment,
                                  tly_answer_member *out, tly_error *error) {
@@ -50,12 +67,18 @@ tly_status tly_answer_use_stored(const tly_context *context, const tly_catalogue
         }
     }
     d.buffers = buffers;
+    if (status == TLY_OK && out->total != 0 && entry->store != NULL &&
+        tly_store_blocks(entry->store) != NULL) {
+        status = tly_maker_new_copy(context, tly_store_blocks(entry->store), out->parts,
+                                    out->num_parts, &out->maker, error);
+    }
     return status == TLY_OK
                ? tly_answer_encode(context, &d, &out->descriptor, &out->descriptor_len, error)
                : status;
 }
 
 static void drop_member(const tly_context *context, tly_answer_member *m) {
+    tly_maker_free(m->maker);
     tly_base_free(context, m->descriptor, m->descriptor_len, 1);
     tly_base_free(context, m->parts, m->num_parts * sizeof *m->parts,
                   _Alignof(tly_catalogue_bytes));
@@ -106,6 +129,7 @@ typedef struct composing {
     placed *order;
     uint64_t num; /* in the file */
     uint32_t min_alignment;
+    const int32_t *cancel;
     uint8_t work[TLY_CATALOGUE_WORK_LEN];
 } composing;
 
@@ -113,7 +137,7 @@ static tly_status add_member(composing *c, uint64_t index, uint64_t *pending, tl
     const tly_catalogue_entry entry = {.store = c->answer->store, .index = index};
     tly_descriptor d;
     tly_answer_member *m = new_member(c->answer);
-    tly_status status = tly_catalogue_describe(&entry, c->work, sizeof c->work, &d, error);
+    tly_status status = tly_answer_describe(&entry, c->cancel, c->work, sizeof c->work, &d, error);
     if (m == NULL) {
         return no_memory(error);
     }
@@ -157,7 +181,7 @@ static tly_status add_members(composing *c, uint64_t head, uint64_t pending, tly
 
 tly_status tly_answer_compose(tly_answer *answer, const tly_catalogue_entry *entry,
                               const tly_descriptor *head, uint32_t min_alignment,
-                              tly_error *error) {
+                              const int32_t *cancel, tly_error *error) {
     const tly_context *context = answer->context;
     composing *c;
     size_t order_len;
@@ -172,6 +196,7 @@ tly_status tly_answer_compose(tly_answer *answer, const tly_catalogue_entry *ent
     }
     c->answer = answer;
     c->min_alignment = min_alignment;
+    c->cancel = cancel;
     c->num = tly_store_num_tensors(entry->store);
     order_len = (size_t)c->num * sizeof *c->order;
     c->order = tly_base_alloc(context, order_len, _Alignof(placed));

@@ -61,6 +61,7 @@ void tly_serve_conn_kill(serve_conn *c, const char *why) {
     c->state = CONN_DEAD;
     for (serve_stream *s = c->streams; s != NULL; s = s->next) {
         s->closed = 1;
+        __atomic_store_n(&s->cancel, 1, __ATOMIC_RELEASE);
     }
     uv_close((uv_handle_t *)&c->poll, on_poll_closed);
 }

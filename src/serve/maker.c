@@ -27,7 +27,10 @@ struct tly_maker {
     tly_family_tensor tensor; /* views into `question` */
     uint8_t *question;        /* shape and metadata */
     size_t question_len;
-    tly_pack_plan *rows;      /* makes the row-major order; NULL: the source has it */
+    tly_pack_plan *rows; /* makes the row-major order; NULL: the source has it */
+    tly_blocks *blocks;  /* a copy of what is there */
+    tly_catalogue_bytes *parts;
+    uint32_t num_parts;
     tly_transcode *transcode; /* otherwise */
     maker_source *source;
     pthread_mutex_t mutex; /* one transcoding runs at a time */
@@ -77,10 +80,62 @@ void tly_maker_free(tly_maker *maker) {
     tly_pack_plan_free(maker->plan);
     tly_pack_plan_free(maker->rows);
     tly_base_free(maker->context, maker->question, maker->question_len, 8);
+    tly_base_free(maker->context, maker->parts, maker->num_parts * sizeof *maker->parts,
+                  _Alignof(tly_catalogue_bytes));
     tly_transcode_free(maker->transcode);
     tly_base_free(maker->context, maker->source, sizeof *maker->source, _Alignof(maker_source));
     pthread_mutex_destroy(&maker->mutex);
     tly_base_free(maker->context, maker, sizeof *maker, _Alignof(tly_maker));
+}
+
+/* ---- copies ---- */
+
+#define COPY_UNIT_LEN (UINT64_C(1) << 20)
+
+tly_status tly_maker_new_copy(const tly_context *context, tly_blocks *blocks,
+                              const tly_catalogue_bytes *parts, uint32_t num_parts,
+                              tly_maker **out_maker, tly_error *error) {
+    tly_maker *m = new_maker(context);
+    size_t len = num_parts * sizeof *parts;
+    *out_maker = NULL;
+    if (m != NULL) {
+        m->parts = tly_base_alloc(context, len, _Alignof(tly_catalogue_bytes));
+    }
+    if (m == NULL || m->parts == NULL) {
+        tly_maker_free(m);
+        return no_memory(error);
+    }
+    m->blocks = blocks;
+    m->num_parts = num_parts;
+    memcpy(m->parts, parts, len);
+    for (uint32_t i = 0; i < num_parts; i++) {
+        m->len += parts[i].len;
+    }
+    *out_maker = m;
+    return TLY_OK;
+}
+
+int tly_maker_copies(const tly_maker *maker) {
+    return maker != NULL && maker->blocks != NULL;
+}
+
+static tly_status run_copy(const tly_maker *m, uint64_t offset, uint64_t len, uint8_t *out,
+                           const int32_t *cancel) {
+    tly_status status = TLY_OK;
+    for (uint32_t i = 0; i < m->num_parts && len != 0 && status == TLY_OK; i++) {
+        const tly_catalogue_bytes *part = &m->parts[i];
+        uint64_t n;
+        if (offset >= part->len) {
+            offset -= part->len;
+            continue;
+        }
+        n = part->len - offset < len ? part->len - offset : len;
+        status = tly_blocks_read(m->blocks, part->offset + offset, out, n, cancel, NULL);
+        out += n;
+        len -= n;
+        offset = 0;
+    }
+    return status;
 }
 
 /* ---- plug-ins ---- */
@@ -311,15 +366,22 @@ uint64_t tly_maker_len(const tly_maker *maker) {
 }
 
 uint64_t tly_maker_unit_len(const tly_maker *maker) {
-    return maker->plan != NULL ? tly_pack_unit_len(maker->plan) : maker->len;
+    return maker->plan != NULL     ? tly_pack_unit_len(maker->plan)
+           : maker->blocks != NULL ? COPY_UNIT_LEN
+                                   : maker->len;
 }
 
 uint64_t tly_maker_num_units(const tly_maker *maker) {
-    return maker->plan != NULL ? tly_pack_num_units(maker->plan) : maker->len != 0;
+    if (maker->plan != NULL) {
+        return tly_pack_num_units(maker->plan);
+    }
+    return maker->blocks != NULL ? (maker->len + COPY_UNIT_LEN - 1) / COPY_UNIT_LEN
+                                 : maker->len != 0;
 }
 
 const char *tly_maker_path(const tly_maker *maker) {
     return maker->plan != NULL     ? tly_pack_path(maker->plan)
+           : maker->blocks != NULL ? "ranges"
            : maker->family != NULL ? maker->family->name
                                    : "transcoding";
 }
@@ -329,7 +391,7 @@ int tly_maker_has_gaps(const tly_maker *maker) {
 }
 
 tly_status tly_maker_run(const tly_maker *maker, uint64_t first_unit, uint64_t num_units,
-                         uint8_t *out) {
+                         uint8_t *out, const int32_t *cancel) {
     tly_maker *m = (tly_maker *)(uintptr_t)maker;
     const tly_descriptor *made;
     void *buffers[TLY_MAX_BUFFERS];
@@ -340,6 +402,11 @@ tly_status tly_maker_run(const tly_maker *maker, uint64_t first_unit, uint64_t n
     }
     if (maker->family != NULL) {
         return run_family(maker, out);
+    }
+    if (maker->blocks != NULL) {
+        uint64_t offset = first_unit * COPY_UNIT_LEN, len = num_units * COPY_UNIT_LEN;
+        return run_copy(maker, offset, len < maker->len - offset ? len : maker->len - offset, out,
+                        cancel);
     }
     made = tly_transcode_descriptor(maker->transcode);
     for (uint32_t i = 0; i < made->num_buffers; i++) {

@@ -12,6 +12,7 @@
 #include <tilery/wire.h>
 
 #include "serve/catalogue.h"
+#include "store/blocks.h"
 
 typedef struct tly_maker tly_maker;
 
@@ -36,6 +37,13 @@ tly_status tly_maker_new_family(const tly_context *context, const tly_family *fa
                                 const tly_descriptor *stored, const tly_nest *native,
                                 const tly_wire_layout *entry, uint64_t memory_limit,
                                 tly_maker **out_maker, uint32_t *out_alignment, tly_error *error);
+
+/* The tensor as it is stored, in an object elsewhere: `parts` back to back. */
+tly_status tly_maker_new_copy(const tly_context *context, tly_blocks *blocks,
+                              const tly_catalogue_bytes *parts, uint32_t num_parts,
+                              tly_maker **out_maker, tly_error *error);
+int tly_maker_copies(const tly_maker *maker); /* is it one of these? NULL is allowed */
+
 void tly_maker_free(tly_maker *maker);
 
 /* The tensor that comes out of a transcoding; NULL otherwise. Lives as long as the maker. */
@@ -49,10 +57,10 @@ uint64_t tly_maker_num_units(const tly_maker *maker);
 /* How, for people. */
 const char *tly_maker_path(const tly_maker *maker);
 
-/* Makes units into `out`, which is clean: all zeros, if `tly_maker_has_gaps`. Errors:
- * OUT_OF_MEMORY, LIMIT. */
+/* Makes units into `out`, which is clean: all zeros, if `tly_maker_has_gaps`. `cancel` as in
+ * store/blocks.h. Errors: OUT_OF_MEMORY, LIMIT; a copy: those of tly_blocks_read. */
 int tly_maker_has_gaps(const tly_maker *maker);
 tly_status tly_maker_run(const tly_maker *maker, uint64_t first_unit, uint64_t num_units,
-                         uint8_t *out);
+                         uint8_t *out, const int32_t *cancel);
 
 #endif

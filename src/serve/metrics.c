@@ -108,6 +108,38 @@ typedef struct metric {
     uint64_t value;
 } metric;
 
+static size_t write_list(const metric *list, size_t num, char *out, size_t capacity) {
+    size_t used = 0;
+    for (size_t i = 0; i < num && used < capacity; i++) {
+        int n = snprintf(out + used, capacity - used,
+                         "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n", list[i].name, list[i].help,
+                         list[i].name, list[i].type, list[i].name, list[i].value);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return used < capacity ? used : capacity - 1;
+}
+
+/* What containers behind URLs cost. */
+static size_t write_http(const tly_http *http, char *out, size_t capacity) {
+    tly_http_stats h = {.size = sizeof h};
+    tly_http_get_stats(http, &h);
+    const metric all[] = {
+        {"tilery_http_requests_total", "counter", "HTTP requests sent.", h.num_requests},
+        {"tilery_http_retries_total", "counter", "Of these, attempts beyond the first.",
+         h.num_retries},
+        {"tilery_http_fetches_total", "counter", "Ranges fetched.", h.num_fetches},
+        {"tilery_http_failures_total", "counter", "Of these, failed in the end.", h.num_failed},
+        {"tilery_http_fetched_bytes_total", "counter", "Bytes of the others.", h.fetched_len},
+        {"tilery_http_block_hits_total", "counter", "Blocks that were there when wanted.",
+         h.num_hits},
+        {"tilery_http_blocks_dropped_total", "counter", "Blocks that made room for others.",
+         h.num_dropped},
+        {"tilery_http_cache_bytes", "gauge", "Memory of blocks.", h.used_len},
+        {"tilery_http_cache_limit_bytes", "gauge", "Memory that blocks may take.", h.limit_len},
+    };
+    return write_list(all, sizeof all / sizeof all[0], out, capacity);
+}
+
 static size_t write_metrics(const tly_server *s, char *out, size_t capacity) {
     const metric all[] = {
         {"tilery_connections_total", "counter", "Connections taken.", s->accepted},
@@ -135,14 +167,11 @@ static size_t write_metrics(const tly_server *s, char *out, size_t capacity) {
          tly_catalogue_num_tensors(s->offer->catalogue)},
         {"tilery_stopping", "gauge", "1 while the server stops.", (uint64_t)s->stopping},
     };
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && used < capacity; i++) {
-        int n =
-            snprintf(out + used, capacity - used, "# HELP %s %s\n# TYPE %s %s\n%s %" PRIu64 "\n",
-                     all[i].name, all[i].help, all[i].name, all[i].type, all[i].name, all[i].value);
-        used += n > 0 ? (size_t)n : 0;
+    size_t used = write_list(all, sizeof all / sizeof all[0], out, capacity);
+    if (s->options.http != NULL) {
+        used += write_http(s->options.http, out + used, capacity - used);
     }
-    return used < capacity ? used : capacity - 1;
+    return used;
 }
 
 static void put_answer(reader *r, const char *status, const char *body, size_t body_len) {

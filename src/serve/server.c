@@ -300,6 +300,13 @@ static int open_loop(tly_server *server) {
         close_loop(server);
         return 0;
     }
+    if (!tly_workers_open(&server->workers, &server->loop)) {
+        uv_close((uv_handle_t *)&server->tick, NULL);
+        uv_close((uv_handle_t *)&server->stop, NULL);
+        uv_close((uv_handle_t *)&server->fed, NULL);
+        close_loop(server);
+        return 0;
+    }
     return 1;
 }
 
@@ -381,6 +388,8 @@ void tly_server_free(tly_server *server) {
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->stop, NULL);
     uv_close((uv_handle_t *)&server->fed, NULL);
+    tly_workers_close(&server->workers);
     close_loop(server);
+    tly_workers_cleanup(&server->workers);
     release(server);
 }

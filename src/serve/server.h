@@ -16,6 +16,7 @@
 #include "serve/persist.h"
 #include "serve/uploads.h"
 #include "serve/variant.h"
+#include "serve/workers.h"
 
 #define MAX_LISTENERS 8
 
@@ -61,6 +62,7 @@ struct tly_server {
     uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN], local_layouts[TLY_ANSWER_LAYOUTS_LEN];
     tly_wire_layouts layout_list, local_list; /* announced over the network; on this machine */
     tly_net_tls_library tls;                  /* read with the first tls: address */
+    serve_workers workers;
     tly_memo memo;
     tly_variants variants;
     tly_persist *persist; /* NULL: variants are not kept */
@@ -89,12 +91,14 @@ struct serve_chunk {
 #define SERVE_MAX_CHUNK_LEN (UINT64_C(4) << 20) /* bytes of a piece */
 
 typedef struct serve_job {
-    uv_work_t work;
+    serve_task task;
     serve_stream *stream;
     serve_chunk *chunk;
     uint64_t first_unit, num_units;
     int done;
-    tly_status status; /* TRUNCATED: the file was cut short */
+    int wants_hold;      /* on what the maker reads: the stream has none yet */
+    tly_block_hold hold; /* goes to the stream */
+    tly_status status;   /* TRUNCATED: the file was cut short */
 } serve_job;
 
 /* A tensor that a client puts. */
@@ -133,9 +137,10 @@ struct serve_stream {
     serve_chunk native;
     uint32_t busy; /* jobs that are out */
     /* the decision, off the loop */
-    uv_work_t work;
-    int answered; /* the decision is back, and the descriptor on its way */
-    int handing;  /* the decision is back, and a variant will be handed over when it is whole */
+    serve_task task;
+    int32_t cancel; /* atomic: nobody wants the stream any more */
+    int answered;   /* the decision is back, and the descriptor on its way */
+    int handing;    /* the decision is back, and a variant will be handed over when it is whole */
     tly_answer_limits limits;
     uint64_t budget_before;
     uint32_t code;
@@ -143,6 +148,9 @@ struct serve_stream {
     tly_error error;
     /* packing for this stream alone, off the loop: pieces are made side by side and sent in their
      * order */
+    const tly_maker *maker; /* of the answer, or of the current member; NULL: the bytes are there */
+    tly_block_hold hold;    /* what it reads */
+    uint64_t skipped;       /* bytes of the first piece that the peer has */
     serve_job jobs[SERVE_JOBS];
     uint64_t num_started, num_sent; /* pieces; piece n is in jobs[n % SERVE_JOBS] */
     uint64_t next_unit, num_units, units_per_chunk;

@@ -31,6 +31,7 @@ serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id) {
 
 static void free_stream(serve_stream *s) {
     tly_variant_close(&s->reader);
+    tly_blocks_release(&s->hold);
     tly_memo_drop(s->answer);
     tly_serve_free_upload(s);
     tly_offer_drop(s->offer);
@@ -42,6 +43,9 @@ void tly_serve_sweep(serve_conn *c) {
     serve_stream **link = &c->streams;
     while (*link != NULL) {
         serve_stream *s = *link;
+        if (s->closed) {
+            __atomic_store_n(&s->cancel, 1, __ATOMIC_RELEASE); /* jobs that wait for others */
+        }
         if (s->closed && !s->busy && s->native.refs == 0) {
             *link = s->next;
             free_stream(s);
@@ -83,6 +87,43 @@ void tly_serve_stream_closed(serve_conn *c, uint32_t id) {
     }
 }
 
+static uint64_t frame_len(const serve_conn *c) {
+    uint64_t len = c->server->options.frame_len;
+    uint64_t most = tly_wire_max_frame(c->wire);
+    return len < most ? len : most;
+}
+
+/* Half of what a connection may hold is for data, so that PING and ERROR still find a way in. */
+static uint64_t data_limit(const serve_conn *c) {
+    return c->server->options.max_queued_len / 2;
+}
+
+/* How much is packed in one piece. Small pieces leave earlier; large ones read the source better,
+ * since a piece of a panel takes a strip of every row. */
+static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
+    uint64_t len = total / 16, least = c->server->options.frame_len;
+    uint64_t most = data_limit(c) / 4;
+    if (most > SERVE_MAX_CHUNK_LEN) {
+        most = SERVE_MAX_CHUNK_LEN;
+    }
+    if (len < least) {
+        len = least;
+    }
+    return len < most ? len : most;
+}
+
+/* From here on the stream's bytes are made by `maker`; NULL: they are there. */
+static void begin_making(serve_stream *s, const tly_maker *maker) {
+    s->maker = maker;
+    s->num_started = s->num_sent = s->next_unit = s->num_units = s->skipped = 0;
+    if (maker != NULL) {
+        uint64_t unit = tly_maker_unit_len(maker);
+        uint64_t len = chunk_len(s->conn, s->total);
+        s->num_units = tly_maker_num_units(maker);
+        s->units_per_chunk = unit != 0 && unit < len ? len / unit : 1;
+    }
+}
+
 /* The next member of a composite, on the same stream. */
 static void begin_member(serve_stream *s) {
     const tly_answer_member *m = &s->answer->answer.members[s->next_member++];
@@ -98,6 +139,7 @@ static void begin_member(serve_stream *s) {
     s->part_done = 0;
     s->queued = 0;
     s->total = m->total;
+    begin_making(s, m->maker);
 }
 
 static void finish(serve_stream *s) {
@@ -116,20 +158,9 @@ static void finish(serve_stream *s) {
         return; /* of an answer in shards the first one counts */
     }
     atomic_fetch_add(&c->server->served, 1);
-    if (s->answer->answer.maker != NULL) {
+    if (s->answer->answer.maker != NULL && !tly_maker_copies(s->answer->answer.maker)) {
         atomic_fetch_add(&c->server->packed, 1);
     }
-}
-
-static uint64_t frame_len(const serve_conn *c) {
-    uint64_t len = c->server->options.frame_len;
-    uint64_t most = tly_wire_max_frame(c->wire);
-    return len < most ? len : most;
-}
-
-/* Half of what a connection may hold is for data, so that PING and ERROR still find a way in. */
-static uint64_t data_limit(const serve_conn *c) {
-    return c->server->options.max_queued_len / 2;
 }
 
 /* ---- bytes that are there: native, or of a variant ---- */
@@ -218,15 +249,23 @@ int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offs
 /* On a thread of the pool. */
 static void pack(uv_work_t *work) {
     serve_job *job = work->data;
-    const tly_answer *a = &job->stream->answer->answer;
+    serve_stream *s = job->stream;
+    const tly_answer *a = &s->answer->answer;
     tly_store_guard guard;
-    if (tly_maker_has_gaps(a->maker)) { /* what was in the buffer before is nobody's business */
+    if (job->wants_hold) {
+        job->status = tly_answer_hold(a, &s->cancel, &job->hold);
+        if (job->status != TLY_OK) {
+            return;
+        }
+    }
+    if (tly_maker_has_gaps(s->maker)) { /* what was in the buffer before is nobody's business */
         memset(job->chunk->data, 0, (size_t)job->chunk->len);
     }
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
-    job->status = tly_maker_run(a->maker, job->first_unit, job->num_units, job->chunk->data);
+    job->status =
+        tly_maker_run(s->maker, job->first_unit, job->num_units, job->chunk->data, &s->cancel);
     if (a->store != NULL && tly_store_guard_end(&guard, NULL) != TLY_OK) {
         job->status = TLY_TRUNCATED;
     }
@@ -234,10 +273,11 @@ static void pack(uv_work_t *work) {
 
 static void send_chunk(serve_stream *s, serve_chunk *chunk) {
     serve_conn *c = s->conn;
-    uint64_t step = frame_len(c);
+    uint64_t step = frame_len(c), done = s->skipped;
     tly_error error;
+    s->skipped = 0;
     chunk->refs = 1; /* ours, so that it cannot go away before the last frame is queued */
-    for (uint64_t done = 0; done < chunk->len; done += step) {
+    for (; done < chunk->len; done += step) {
         uint64_t len = chunk->len - done < step ? chunk->len - done : step;
         if (tly_wire_send_data(c->wire, s->id, chunk->data + done, len, chunk, &error) != TLY_OK) {
             tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, error.message);
@@ -261,11 +301,8 @@ static void send_done(serve_stream *s) {
         }
         tly_serve_give_chunk(c, job->chunk);
         if (!s->closed) {
-            tly_serve_stream_fail(
-                s, TLY_WIRE_SERVER_FAILED,
-                job->status == TLY_TRUNCATED
-                    ? "the file of this tensor was cut short while it was being packed"
-                    : tly_status_text(job->status));
+            tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
+                                  tly_answer_failure(&s->answer->answer, job->status));
         }
     }
 }
@@ -279,6 +316,11 @@ static void packed(uv_work_t *work, int status) {
     job->done = 1;
     s->busy--;
     c->num_jobs--;
+    if (s->hold.blocks == NULL) {
+        s->hold = job->hold;
+    } else {
+        tly_blocks_release(&job->hold);
+    }
     if (c->state == CONN_DEAD) {
         tly_serve_conn_reap(c);
         return;
@@ -291,14 +333,13 @@ static void packed(uv_work_t *work, int status) {
 static int start_job(serve_stream *s) {
     serve_conn *c = s->conn;
     serve_job *job = &s->jobs[s->num_started % SERVE_JOBS];
-    uint64_t unit = tly_maker_unit_len(s->answer->answer.maker);
+    uint64_t unit = tly_maker_unit_len(s->maker);
     uint64_t count = s->num_units - s->next_unit, len;
     if (count > s->units_per_chunk) {
         count = s->units_per_chunk;
     }
-    len = s->next_unit + count == s->num_units
-              ? tly_maker_len(s->answer->answer.maker) - s->next_unit * unit
-              : count * unit;
+    len = s->next_unit + count == s->num_units ? tly_maker_len(s->maker) - s->next_unit * unit
+                                               : count * unit;
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
         return 0;
     }
@@ -313,16 +354,19 @@ static int start_job(serve_stream *s) {
         return 0;
     }
     job->stream = s;
-    job->work.data = job;
+    job->task.work.data = job;
     job->first_unit = s->next_unit;
     job->num_units = count;
     job->done = 0;
     job->status = TLY_OK;
+    job->wants_hold = tly_answer_wants_hold(&s->answer->answer) && s->hold.blocks == NULL;
+    job->hold.blocks = NULL;
     s->next_unit += count;
     s->num_started++;
     s->busy++;
     c->num_jobs++;
-    uv_queue_work(&c->server->loop, &job->work, pack, packed); /* fails on NULL arguments only */
+    tly_workers_queue(&c->server->workers, &c->server->loop,
+                      job->wants_hold || tly_maker_copies(s->maker), &job->task, pack, packed);
     return 1;
 }
 
@@ -345,15 +389,15 @@ void tly_serve_stream_pump(serve_stream *s) {
     if (s->closed || !s->answered) {
         return;
     }
-    if (s->answer->answer.maker != NULL && s->reader.variant == NULL) {
-        pump_packed(s);
-    } else {
-        uint32_t member;
-        do { /* members without data are over at once */
-            member = s->next_member;
+    uint32_t member;
+    do { /* members without data are over at once */
+        member = s->next_member;
+        if (s->maker != NULL) {
+            pump_packed(s);
+        } else {
             pump_native(s);
-        } while (!s->closed && s->next_member != member);
-    }
+        }
+    } while (!s->closed && s->next_member != member);
 }
 
 /* ---- the request ---- */
@@ -363,20 +407,6 @@ static void refuse(serve_conn *c, uint32_t id, uint32_t code, const char *text) 
     atomic_fetch_add(&c->server->failed, 1);
     tly_base_log(c->server->context, TLY_LOG_INFO, "connection %llu stream %u: %s: %s",
                  (unsigned long long)c->number, id, tly_wire_code_name(code), text);
-}
-
-/* How much is packed in one piece. Small pieces leave earlier; large ones read the source better,
- * since a piece of a panel takes a strip of every row. */
-static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
-    uint64_t len = total / 16, least = c->server->options.frame_len;
-    uint64_t most = data_limit(c) / 4;
-    if (most > SERVE_MAX_CHUNK_LEN) {
-        most = SERVE_MAX_CHUNK_LEN;
-    }
-    if (len < least) {
-        len = least;
-    }
-    return len < most ? len : most;
 }
 
 void tly_serve_begin(serve_stream *s) {
@@ -391,12 +421,8 @@ void tly_serve_begin(serve_stream *s) {
         s->whole.offset = v->file_offset;
         s->parts = &s->whole;
         s->num_parts = 1;
-    } else if (a->maker != NULL) {
-        uint64_t unit = tly_maker_unit_len(a->maker);
-        uint64_t len = chunk_len(s->conn, a->total);
-        s->num_units = tly_maker_num_units(a->maker);
-        s->units_per_chunk = unit != 0 && unit < len ? len / unit : 1;
     }
+    begin_making(s, v != NULL ? NULL : a->maker);
     s->part_done = s->from;
     s->answered = 1;
 }
@@ -430,7 +456,8 @@ static uint64_t say_range(serve_stream *s) {
     const tly_answer *a = &s->answer->answer;
     tly_range wanted, range = {0};
     uint8_t bytes[TLY_RANGE_LEN];
-    int can_begin_anywhere = a->maker == NULL || s->reader.variant != NULL;
+    int can_begin_anywhere =
+        a->maker == NULL || tly_maker_copies(a->maker) || s->reader.variant != NULL;
     if (!c->has_ranges || a->num_members != 0 || a->variant_len == 0 || a->source.inode == 0 ||
         !tly_net_range_find(&s->answer->request.layouts, &wanted)) {
         return 0;
@@ -453,6 +480,12 @@ static uint64_t say_range(serve_stream *s) {
 /* Goes to byte `first` of all parts back to back. */
 static void skip_to(serve_stream *s, uint64_t first) {
     s->queued = first;
+    if (s->maker != NULL) {
+        uint64_t unit = tly_maker_unit_len(s->maker);
+        s->next_unit = first == s->total ? s->num_units : first / unit;
+        s->skipped = first == s->total ? 0 : first % unit;
+        return;
+    }
     while (s->part < s->num_parts && first >= s->parts[s->part].len) {
         first -= s->parts[s->part++].len;
     }
@@ -515,7 +548,9 @@ void tly_serve_variant_moved(variant_reader *reader) {
     }
     if (!s->closed && reader->variant->state == VARIANT_BROKEN) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED,
-                              "the file of this tensor changed while it was being packed");
+                              reader->variant->failure != NULL
+                                  ? reader->variant->failure
+                                  : "the file of this tensor changed while it was being packed");
     } else if (!s->closed && s->handing) {
         handing_moved(s);
     }
@@ -542,8 +577,8 @@ static void answer(serve_stream *s) {
     s->native.stream = s;
     s->native.is_native = 1;
     s->native.len = frame_len(c); /* what a native frame counts for */
-    if ((handing || a->maker != NULL) && tly_variant_open(server, s->answer, &s->reader) &&
-        handing) {
+    if ((handing || (a->maker != NULL && !tly_maker_copies(a->maker))) &&
+        tly_variant_open(server, s->answer, &s->reader) && handing) {
         s->handing = 1;
         handing_moved(s);
         return;
@@ -626,9 +661,12 @@ void tly_serve_request(serve_conn *c, uint32_t id, const tly_wire_request *reque
     s->limits.transcode_limit = server->options.transcode_limit;
     s->limits.verdicts = server->verdicts;
     s->limits.families = server->options.families;
+    s->limits.cancel = &s->cancel;
     s->limits.probe_budget = s->budget_before = c->probe_budget;
     s->busy++;
-    s->work.data = s;
+    s->task.work.data = s;
     c->num_jobs++;
-    uv_queue_work(&server->loop, &s->work, decide, decided); /* fails on NULL arguments only */
+    tly_workers_queue(&server->workers, &server->loop,
+                      tly_catalogue_waits(server->offer->catalogue, request->key, request->key_len),
+                      &s->task, decide, decided);
 }

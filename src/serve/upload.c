@@ -106,8 +106,9 @@ static void start_job(serve_stream *s, uv_work_cb work) {
     serve_conn *c = s->conn;
     s->busy++;
     c->num_jobs++;
-    s->work.data = s;
-    uv_queue_work(&c->server->loop, &s->work, work, job_done); /* fails on NULL arguments only */
+    s->task.work.data = s;
+    uv_queue_work(&c->server->loop, &s->task.work, work,
+                  job_done); /* fails on NULL arguments only */
 }
 
 static void acknowledge(serve_stream *s) {

@@ -96,11 +96,18 @@ static void close_file(tly_variant *v) {
     }
 }
 
+/* Nothing more is read of the tensor. */
+static void drop_answer(tly_variant *v) {
+    tly_blocks_release(&v->hold);
+    tly_memo_drop(v->answer);
+    v->answer = NULL;
+}
+
 static void free_variant(tly_variant *v) {
     tly_server *server = v->server;
     unlist(v);
     close_file(v);
-    tly_memo_drop(v->answer);
+    drop_answer(v);
     server->variants.used -= cost(v->len);
     tly_base_free(server->context, v, sizeof *v, _Alignof(tly_variant));
 }
@@ -204,6 +211,7 @@ static void tell_readers(tly_variant *v) {
 
 static void give_up(tly_variant *v) {
     v->state = VARIANT_BROKEN;
+    __atomic_store_n(&v->cancel, 1, __ATOMIC_RELEASE);
     unlist(v);
 }
 
@@ -285,8 +293,7 @@ static void finish(tly_variant *v) {
         give_up(v);
         return;
     }
-    tly_memo_drop(v->answer);
-    v->answer = NULL;
+    drop_answer(v);
     v->state = VARIANT_SEALING;
     v->busy++;
     v->sealing.data = v;
@@ -325,12 +332,18 @@ static void fill(uv_work_t *work) {
         job->status = TLY_OUT_OF_MEMORY;
         return;
     }
+    if (job->wants_hold) {
+        job->status = tly_answer_hold(a, &v->cancel, &job->hold);
+        if (job->status != TLY_OK) {
+            return;
+        }
+    }
     if (a->store != NULL) {
         tly_store_guard_begin(a->store, &guard);
     }
     if (a->maker != NULL) {
-        job->status =
-            tly_maker_run(a->maker, job->first_unit, job->num_units, v->write_map + job->offset);
+        job->status = tly_maker_run(a->maker, job->first_unit, job->num_units,
+                                    v->write_map + job->offset, &v->cancel);
     } else {
         copy_native(a, job->offset, job->len, v->write_map + job->offset);
     }
@@ -346,9 +359,17 @@ static void filled(uv_work_t *work, int status) {
     (void)status; /* work is never cancelled */
     v->busy--;
     job->done = 1;
+    if (v->hold.blocks == NULL && v->state == VARIANT_FILLING) {
+        v->hold = job->hold;
+    } else {
+        tly_blocks_release(&job->hold);
+    }
     while (v->num_done < v->num_started && v->jobs[v->num_done % VARIANT_JOBS].done) {
         variant_job *next = &v->jobs[v->num_done++ % VARIANT_JOBS];
         if (next->status != TLY_OK && v->state == VARIANT_FILLING) {
+            if (next->status != TLY_TRUNCATED) {
+                v->failure = tly_answer_failure(&v->answer->answer, next->status);
+            }
             give_up(v);
         }
         if (v->state == VARIANT_FILLING) {
@@ -366,6 +387,7 @@ static void filled(uv_work_t *work, int status) {
 }
 
 static void start_jobs(tly_variant *v) {
+    const tly_answer *a = &v->answer->answer;
     uint64_t unit = v->unit_len;
     while (v->next_unit < v->num_units && v->num_started - v->num_done < VARIANT_JOBS) {
         variant_job *job = &v->jobs[v->num_started % VARIANT_JOBS];
@@ -374,16 +396,19 @@ static void start_jobs(tly_variant *v) {
             count = v->units_per_piece;
         }
         job->variant = v;
-        job->work.data = job;
+        job->task.work.data = job;
         job->first_unit = v->next_unit;
         job->num_units = count;
         job->offset = v->next_unit * unit;
         job->len = v->next_unit + count == v->num_units ? v->len - job->offset : count * unit;
         job->done = 0;
+        job->wants_hold = tly_answer_wants_hold(a) && v->hold.blocks == NULL;
+        job->hold.blocks = NULL;
         v->next_unit += count;
         v->num_started++;
         v->busy++;
-        uv_queue_work(&v->server->loop, &job->work, fill, filled);
+        tly_workers_queue(&v->server->workers, &v->server->loop,
+                          job->wants_hold || tly_maker_copies(a->maker), &job->task, fill, filled);
     }
 }
 
@@ -405,7 +430,7 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
     all->used += cost(v->len);
     v->key_len = a->variant_len;
     memcpy(v->key, a->variant, v->key_len);
-    v->is_native = a->maker == NULL;
+    v->is_native = a->maker == NULL || tly_maker_copies(a->maker);
     if (open_kept(v)) {
         list(v, hash);
         return v;

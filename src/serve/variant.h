@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "serve/memo.h"
+#include "serve/workers.h"
 
 #define VARIANT_BUCKETS 1024
 #define VARIANT_JOBS    2 /* pieces that are packed at a time */
@@ -30,11 +31,13 @@ typedef struct variant_reader {
 } variant_reader;
 
 typedef struct variant_job {
-    uv_work_t work;
+    serve_task task;
     tly_variant *variant;
     uint64_t first_unit, num_units;
     uint64_t offset, len; /* bytes */
     int done;
+    int wants_hold;      /* on what the maker reads: the variant has none yet */
+    tly_block_hold hold; /* goes to the variant */
     tly_status status;
 } variant_job;
 
@@ -43,6 +46,9 @@ struct tly_variant {
     tly_variant *newer, *older; /* in the order of use */
     tly_server *server;
     serve_answer *answer; /* while it is packed */
+    tly_block_hold hold;  /* what is read meanwhile */
+    int32_t cancel;       /* atomic: nobody wants it any more */
+    const char *failure;  /* why it broke, for clients; NULL: its file changed */
     uint64_t hash;
     variant_state state;
     int listed; /* can be found */

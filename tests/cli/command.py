@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(os.environ.get("TILERY_ROOT", pathlib.Path(__file__).parents[2])).resolve()
@@ -50,6 +51,13 @@ class CommandTest(unittest.TestCase):
         for line in done.err.splitlines():
             self.assertTrue(line.startswith("tilery: "), line)
         return done
+
+    def until(self, condition):
+        for _ in range(200):
+            if condition():
+                return
+            time.sleep(0.05)
+        self.fail("it did not happen within ten seconds")
 
     def files(self):
         return sorted(p.name for p in self.folder.iterdir())

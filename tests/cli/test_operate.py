@@ -13,25 +13,9 @@ import time
 
 import samples
 from command import ROOT, TILERY, CommandTest, Server, run
+from web import get, http
 
 TOKEN = "0123456789abcdef-operator"
-
-
-def http(path, request):
-    """What an HTTP server on a Unix socket answers: (status line, body)."""
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(10)
-        s.connect(str(path))
-        s.sendall(request)
-        out = b""
-        while more := s.recv(65536):
-            out += more
-    head, _, body = out.partition(b"\r\n\r\n")
-    return head.split(b"\r\n")[0].decode(), body.decode()
-
-
-def get(path, what):
-    return http(path, f"GET {what} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
 
 
 class Operate(CommandTest):
@@ -52,13 +36,6 @@ class Operate(CommandTest):
     def value(self, name):
         _, body = get(self.metrics, "/metrics")
         return int(re.search(rf"^{name} (\d+)$", body, re.M).group(1))
-
-    def until(self, condition):
-        for _ in range(200):
-            if condition():
-                return
-            time.sleep(0.05)
-        self.fail("it did not happen within ten seconds")
 
     def test_folder_reload_and_metrics(self):
         options = ("--metrics", f"unix:{self.metrics}")

@@ -32,7 +32,7 @@ static void run_plan(const tly_answer *a) {
         uint64_t len = i + 1 == num ? a->total - i * unit : unit;
         uint8_t *piece = malloc((size_t)len);
         memset(piece, 0, (size_t)len);
-        expect(tly_maker_run(a->maker, i, 1, piece) == TLY_OK);
+        expect(tly_maker_run(a->maker, i, 1, piece, NULL) == TLY_OK);
         memcpy(out + i * unit, piece, (size_t)len);
         free(piece);
     }

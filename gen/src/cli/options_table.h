@@ -66,13 +66,14 @@ enum {
     TLY_CLI_SERVE_FAMILY = 12,
     TLY_CLI_SERVE_PACK_LIMIT = 13,
     TLY_CLI_SERVE_CACHE = 14,
-    TLY_CLI_SERVE_CACHE_FOLDER = 15,
-    TLY_CLI_SERVE_CACHE_FOLDER_LIMIT = 16,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 17,
-    TLY_CLI_SERVE_LOG = 18,
-    TLY_CLI_SERVE_LOG_FORMAT = 19,
-    TLY_CLI_SERVE_JSON = 20,
-    TLY_CLI_SERVE_HELP = 21,
+    TLY_CLI_SERVE_HTTP_CACHE = 15,
+    TLY_CLI_SERVE_CACHE_FOLDER = 16,
+    TLY_CLI_SERVE_CACHE_FOLDER_LIMIT = 17,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 18,
+    TLY_CLI_SERVE_LOG = 19,
+    TLY_CLI_SERVE_LOG_FORMAT = 20,
+    TLY_CLI_SERVE_JSON = 21,
+    TLY_CLI_SERVE_HELP = 22,
 };
 
 enum {
@@ -284,6 +285,7 @@ static const tly_cli_option serve_options[] = {
     {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
+    {"http-cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache-folder", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"cache-folder-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"idle-timeout", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4000000), NULL},
@@ -488,7 +490,8 @@ const tly_cli_command tly_cli_commands[] = {
     "Usage: tilery ls [OPTION]... FILE\n"
     "\n"
     "Lists element type, shape, size, name and layout of every tensor in a\n"
-    "container, or in a file that could be imported.\n"
+    "container, or in a file that could be imported. A container may also stand\n"
+    "behind a URL (http: or https:).\n"
     "\n"
     "Options:\n"
     "      --json    print the list as JSON\n"
@@ -504,9 +507,11 @@ const tly_cli_command tly_cli_commands[] = {
     "\n"
     "Shows metadata, and of every tensor its type, shape, layout with all its\n"
     "fields, buffers, quantization, shard, statistics and role. FILE is a container,\n"
-    "a stream of tensors (- for standard input), or a file that could be imported.\n"
-    "With --hex every byte of every descriptor stands there with its name; where a\n"
-    "descriptor is refused, it is shown as far as it goes, with the byte at fault.\n"
+    "a stream of tensors (- for standard input), or a file that could be imported; a\n"
+    "container may also stand behind a URL (http: or https:), of which only what is\n"
+    "needed is read. With --hex every byte of every descriptor stands there with its\n"
+    "name; where a descriptor is refused, it is shown as far as it goes, with the\n"
+    "byte at fault.\n"
     "\n"
     "Options:\n"
     "      --tensor NAME  show this tensor only; those of a stream are called 0, 1,\n"
@@ -521,14 +526,14 @@ const tly_cli_command tly_cli_commands[] = {
     {"convert", tly_cli_run_convert, convert_options, 11, 1, 1, "tilery convert [OPTION]... FILE -o OUT",
     "Usage: tilery convert [OPTION]... FILE -o OUT\n"
     "\n"
-    "Reads a container, a stream of tensors (- for standard input) or a file that\n"
-    "could be imported, and writes a container (.hrry), a stream (.hrrys, or - for\n"
-    "standard output), safetensors or npy, by the ending of OUT or --to. Without\n"
-    "--layout, --dtype and --dequantize element values, layouts and quantizations\n"
-    "stay what they are, and memory does not depend on the size of the tensors;\n"
-    "safetensors and npy take plain tensors, which are put together in memory. A\n"
-    "composite becomes one tensor where anything is changed. OUT appears whole or\n"
-    "not at all.\n"
+    "Reads a container, also behind a URL (http: or https:), a stream of tensors (-\n"
+    "for standard input) or a file that could be imported, and writes a container\n"
+    "(.hrry), a stream (.hrrys, or - for standard output), safetensors or npy, by\n"
+    "the ending of OUT or --to. Without --layout, --dtype and --dequantize element\n"
+    "values, layouts and quantizations stay what they are, and memory does not\n"
+    "depend on the size of the tensors; safetensors and npy take plain tensors,\n"
+    "which are put together in memory. A composite becomes one tensor where anything\n"
+    "is changed. OUT appears whole or not at all.\n"
     "\n"
     "LAYOUT is row-major, column-major, tiled:RxC (a tile of the last axes), morton,\n"
     "hilbert, coo, csr, csc or csf. TYPE is an element type by its name: f32, bf16,\n"
@@ -593,15 +598,21 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Is the container what the model was?\n"
     "    tilery diff model.safetensors model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 22, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 23, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
     "(SIGINT, SIGTERM). A FILE that is a folder stands for the containers (.hrry) in\n"
     "it. SIGHUP has everything read anew, containers, folders and access rules,\n"
     "without ending a connection; if anything is wrong with it, what was there\n"
-    "stays. A client says which layouts it can use; a packed one is made on the fly.\n"
-    "When connections are taken, a line on standard output says so.\n"
+    "stays. A FILE may also be the URL of a container (http: or https:, signed or\n"
+    "not), which is read by ranges and never downloaded as a whole; the server\n"
+    "behind it must answer ranges and say which version of the object it gives. What\n"
+    "changes there is noticed and refused until SIGHUP. No query, user or password\n"
+    "of a URL is shown or logged.\n"
+    "\n"
+    "A client says which layouts it can use; a packed one is made on the fly. When\n"
+    "connections are taken, a line on standard output says so.\n"
     "\n"
     "With --uploads, clients may also put tensors (tilery put); each goes into a\n"
     "container of its own in that folder, durable before it is acknowledged, and is\n"
@@ -650,6 +661,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --cache BYTES         memory for packed variants, so that each is packed\n"
     "                            once and shared; 0 packs for every request anew\n"
     "                            (default: 1073741824)\n"
+    "      --http-cache BYTES    memory for blocks of containers behind URLs; a\n"
+    "                            tensor that is packed has to fit in it (default:\n"
+    "                            268435456)\n"
     "      --cache-folder FOLDER\n"
     "                            keep packed variants in FOLDER, so that they need\n"
     "                            not be packed again after a restart; it must exist\n"
@@ -1101,9 +1115,10 @@ const char tly_cli_help[] =
     "                            modules (tilery-gemm-NAME.so) are looked for before\n"
     "                            those beside the command and those that were\n"
     "                            installed\n"
-    "  TILERY_TLS_CA             For addresses that begin with tls:, a PEM file with\n"
-    "                            the certificates of the authorities to trust,\n"
-    "                            instead of those that the system trusts\n"
+    "  TILERY_TLS_CA             For addresses that begin with tls: and URLs that\n"
+    "                            begin with https:, a PEM file with the certificates\n"
+    "                            of the authorities to trust, instead of those that\n"
+    "                            the system trusts\n"
     "  TILERY_TOKEN_FILE         A file with the token to show to servers, which\n"
     "                            only its owner may read. It is shown over tls:,\n"
     "                            over a Unix socket and to this machine itself, and\n"
