@@ -78,10 +78,14 @@ tly_status tly_bench_rig_prepare(tly_bench_rig *r, tly_error *error) {
 
 tly_status tly_bench_rig_run(tly_bench_rig *r, tly_error *error) {
     tly_status status = play(r, error);
-    for (uint32_t i = 0; i < TLY_PTO_NUM_TILES; i++) {
-        if ((r->results >> i & 1) != 0 && r->m->core.tiles[i].allocated) {
+    uint64_t results = 0;
+    for (uint64_t left = r->results; left != 0; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        if (r->m->core.tiles[i].allocated) {
             tly_pto_release_tile(r->m, i);
+            results |= UINT64_C(1) << i;
         }
     }
+    r->results = results; /* the program takes the same ones each time */
     return status;
 }

@@ -24,15 +24,21 @@ enum { LANES = 8, EXCEPTIONS = 0x3F };
 
 /* --- flags as the processor raises them ------------------------------------------------------- */
 
+/* The control register is slow to write, so it is written only where it changes. What was raised
+ * before is raised again at the end, beside what came new. */
 static unsigned clear_exceptions(void) {
     unsigned before = _mm_getcsr();
-    _mm_setcsr(before & ~(unsigned)EXCEPTIONS);
+    if ((before & EXCEPTIONS) != 0) {
+        _mm_setcsr(before & ~(unsigned)EXCEPTIONS);
+    }
     return before;
 }
 
 static uint8_t take_exceptions(unsigned before) {
     unsigned now = _mm_getcsr();
-    _mm_setcsr(before);
+    if ((now | before) != now) {
+        _mm_setcsr(now | before);
+    }
     return (uint8_t)(((now & _MM_EXCEPT_INVALID) != 0 ? TLY_PTO_FLAG_INVALID : 0) |
                      ((now & _MM_EXCEPT_DIV_ZERO) != 0 ? TLY_PTO_FLAG_DIVIDE_BY_ZERO : 0) |
                      ((now & _MM_EXCEPT_OVERFLOW) != 0 ? TLY_PTO_FLAG_OVERFLOW : 0) |
