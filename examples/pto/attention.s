@@ -8,8 +8,8 @@
 # 120 x 360, which no tile can hold; the program loads the 15 columns of its head, and TLOAD makes cells of
 # them. The host brings x, w, the biases and the scale (a number):
 #
-#     tilery run attention.s --profile ieee --free-at round --arg 61 --arg 3 --tensor x=ADDRESS:x
-#         --tensor w=ADDRESS:W --tensor b=ADDRESS:b --tensor scale=ADDRESS:scale --out o=FILE:o:f32:61x15
+#     tilery run attention.s --profile ieee --free-at round --arg 61 --arg 3 --from ADDRESS --tensor x=x
+#         --tensor w=W --tensor b=b --tensor scale=scale --out o=FILE:o:f32:61x15
 #
 # A round takes 32 tokens, or what is left: first rounds that make K^T and V of all tokens, then rounds that
 # make rows of O. At `round` the host gives all tiles back (--free-at).

@@ -6,8 +6,8 @@
 # x has rows of 120 numbers, y of 240. W (120 x 240) is there already, in cells of CUBE_N8: columns 0 to 119
 # in tile u#1, the others in u#2, because a tile holds 64 KiB. The host brings all of it:
 #
-#     tilery run dense.s --profile ieee --free-at rows --arg 61 --tensor x=ADDRESS:x
-#         --tile u#1,u#2=ADDRESS:W --tensor b=ADDRESS:b --out y=FILE:y:f32:61x240
+#     tilery run dense.s --profile ieee --free-at rows --arg 61 --from ADDRESS --tensor x=x
+#         --tile u#1,u#2=W --tensor b=b --out y=FILE:y:f32:61x240
 #
 # Rows are taken 16 at a time, and what is left at the end. No instruction gives a tile back; the host does,
 # each time the program comes to `rows` (--free-at), but for W. So every round makes the same tiles anew:

@@ -161,6 +161,7 @@ complete -c tilery -n '__fish_seen_subcommand_from run' -l tiles -d 'print the a
 complete -c tilery -n '__fish_seen_subcommand_from run' -l dump-tiles -r -F -d 'write the allocated tiles at the end to a container, each in its own layout'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l tensor -x -d 'before the run, SYMBOL=ADDRESS:KEY[:LAYOUT] or FILE:KEY: a tensor goes to memory; row-major without a layout'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l tile -x -d 'before the run, TILE=ADDRESS:KEY[:LAYOUT] or FILE:KEY: a tile (t#1 to n#16) of element 0; cube_n8 without a layout. Several, as u#1,u#2, share a panel that is too large for one'
+complete -c tilery -n '__fish_seen_subcommand_from run' -l from -x -d 'where all tensors of --tensor and --tile come from, a server or a file; they are then SYMBOL=KEY[:LAYOUT] and TILE=KEY[:LAYOUT]'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l out -x -d 'after a clean run, SYMBOL=FILE:KEY[:TYPE:SHAPE]: memory as a tensor in a container, such as y=y.hrry:out:f32:4x64'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l out-tile -x -d 'after a clean run, TILE=FILE:KEY: a tile as a tensor, in its own layout'
 complete -c tilery -n '__fish_seen_subcommand_from run' -l free-at -x -d 'give back all tiles but those of --tile whenever the program comes to this address or symbol, which no instruction does'

@@ -19,17 +19,23 @@ static tly_status usage(tly_error *error, const char *text) {
                          text);
 }
 
+/* Bytes of the scheme at the beginning of an address; 0: it is none. */
+static size_t scheme_len(const char *text) {
+    return strncmp(text, "unix:", 5) == 0                                   ? 5
+           : strncmp(text, "tcp:", 4) == 0 || strncmp(text, "tls:", 4) == 0 ? 4
+                                                                            : 0;
+}
+
 /* Length of the place at the beginning: up to the colon in front of the key. 0: there is none. */
-static size_t place_len(const char *text, int *out_is_address) {
-    int is_unix = strncmp(text, "unix:", 5) == 0;
-    int is_tcp = strncmp(text, "tcp:", 4) == 0 || strncmp(text, "tls:", 4) == 0;
-    const char *at = text + (is_unix ? 5 : is_tcp ? 4 : 0);
-    *out_is_address = is_unix || is_tcp;
-    if (is_tcp && *at == '[') {
+static size_t place_len(const char *text) {
+    const size_t scheme = scheme_len(text);
+    const int has_port = scheme == 4;
+    const char *at = text + scheme;
+    if (has_port && *at == '[') {
         at += strcspn(at, "]");
     }
     at = strchr(at, ':');
-    if (is_tcp && at != NULL) {
+    if (has_port && at != NULL) {
         at = strchr(at + 1, ':'); /* behind the port */
     }
     return at != NULL ? (size_t)(at - text) : 0;
@@ -49,15 +55,17 @@ static int is_layout(const char *text) {
     return 0;
 }
 
-tly_status tly_bring_parse(const char *text, tly_bring_from *out, tly_error *error) {
-    size_t len;
+tly_status tly_bring_parse(const char *place, const char *text, tly_bring_from *out,
+                           tly_error *error) {
+    const char *from = place != NULL ? place : text;
+    const size_t len = place != NULL ? strlen(place) : place_len(text);
+    const char *key = place != NULL ? text : text + len + 1;
     memset(out, 0, sizeof *out);
-    len = place_len(text, &out->is_address);
-    const char *key = text + len + 1;
     if (len == 0 || len >= sizeof out->place || *key == '\0') {
         return usage(error, text);
     }
-    memcpy(out->place, text, len);
+    memcpy(out->place, from, len);
+    out->is_address = scheme_len(from) != 0;
     const char *last = strrchr(key, ':');
     size_t key_len = strlen(key);
     if (last != NULL && is_layout(last + 1)) {

@@ -15,9 +15,11 @@ typedef struct tly_bring_from {
     int is_address;
 } tly_bring_from;
 
-/* Takes the text apart. What stands behind the last colon is a layout if it is the name of one,
- * else it belongs to the key, which may have colons. Errors: INVALID_ARGUMENT (usage-bind). */
-tly_status tly_bring_parse(const char *text, tly_bring_from *out_from, tly_error *error);
+/* Takes the text apart. With `place`, an address or a file, it is only KEY[:LAYOUT]. What stands
+ * behind the last colon is a layout if it is the name of one, else it belongs to the key, which may
+ * have colons. Errors: INVALID_ARGUMENT (usage-bind). */
+tly_status tly_bring_parse(const char *place, const char *text, tly_bring_from *out_from,
+                           tly_error *error);
 
 /* A tensor that was brought: all bytes of its buffers back to back. */
 typedef struct tly_brought {

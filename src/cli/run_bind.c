@@ -47,8 +47,8 @@ static tly_status check_room(const tly_pto_machine *m, const char *where, uint64
     return TLY_OK;
 }
 
-static tly_status bind_tensor(const char *text, const tly_context *context, tly_pto_machine *m,
-                              const tly_loaded *loaded, tly_error *error) {
+static tly_status bind_tensor(const tly_bindings *b, const char *text, const tly_context *context,
+                              tly_pto_machine *m, const tly_loaded *loaded, tly_error *error) {
     char where[WHERE_LEN];
     tly_bring_from from;
     tly_brought brought;
@@ -59,7 +59,7 @@ static tly_status bind_tensor(const char *text, const tly_context *context, tly_
     }
     tly_status status = tly_loaded_address(loaded, where, &address, &size, error);
     if (status == TLY_OK) {
-        status = tly_bring_parse(rest, &from, error);
+        status = tly_bring_parse(b->from, rest, &from, error);
     }
     if (status == TLY_OK) {
         status = tly_bring(context, &from, "row-major", &brought, error);
@@ -108,7 +108,7 @@ static tly_status bind_tile(tly_bindings *b, const char *text, const tly_context
                      "as t#1,t#2",
                      text);
     }
-    tly_status status = tly_bring_parse(rest, &from, error);
+    tly_status status = tly_bring_parse(b->from, rest, &from, error);
     if (status == TLY_OK) {
         status = tly_bring(context, &from, "cube_n8", &brought, error);
     }
@@ -119,7 +119,7 @@ static tly_status bind_tile(tly_bindings *b, const char *text, const tly_context
     if (status != TLY_OK && num == 1 && error != NULL && strcmp(error->rule, "tile-parts") == 0) {
         const tly_error inner = *error;
         status = tly_base_fail(error, status, TLY_NO_OFFSET, inner.rule,
-                               "%s: name more than %s, as t#1,t#2", inner.message, where);
+                               "%s: name several, as t#1,t#2", inner.message);
     }
     for (uint32_t i = 0; i < num; i++) {
         b->filled_tiles |= UINT64_C(1) << tiles[i];
@@ -244,6 +244,7 @@ static tly_status bind_out(tly_bindings *b, const char *text, int is_tile,
 tly_status tly_bind_inputs(tly_bindings *b, const tly_cli *cli, const tly_context *context,
                            tly_pto_machine *m, const tly_loaded *loaded, tly_error *error) {
     tly_status status = TLY_OK;
+    b->from = tly_cli_value(cli, TLY_CLI_RUN_FROM, NULL);
     for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
         uint32_t option = cli->repeats[i].option;
         if (option == TLY_CLI_RUN_OUT || option == TLY_CLI_RUN_OUT_TILE) {
@@ -254,7 +255,7 @@ tly_status tly_bind_inputs(tly_bindings *b, const tly_cli *cli, const tly_contex
     for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
         uint32_t option = cli->repeats[i].option;
         if (option == TLY_CLI_RUN_TENSOR) {
-            status = bind_tensor(cli->repeats[i].value, context, m, loaded, error);
+            status = bind_tensor(b, cli->repeats[i].value, context, m, loaded, error);
         } else if (option == TLY_CLI_RUN_TILE) {
             status = bind_tile(b, cli->repeats[i].value, context, m, error);
         }

@@ -65,6 +65,24 @@ class Bind(CommandTest):
             self.assertEqual((done.code, done.err), (0, ""))
             self.assertEqual(self.numbers(self.out, "y"), self.product())
 
+    def test_one_place_for_all(self):
+        socket = f"unix:{self.folder}/s.sock"
+        with Server(self.file, listen=socket):
+            for place in (socket, self.file, self.model):
+                self.out.unlink(missing_ok=True)
+                done = run("run", LAYER, "--profile", "ieee", "--from", place, "--tensor", "x=x",
+                           "--tile", "u#1=a::w:cube_n8", "--out", f"y={self.out}:y:f32:{ROWS}x{COLUMNS}")
+                self.assertEqual((done.code, done.err), (0, ""))
+                self.assertEqual(self.numbers(self.out, "y"), self.product())
+            for code, says, place, binding in (
+                    (6, 'has no tensor "none"', self.file, "x=none"),
+                    (6, f"{self.file}:x", self.file, f"x={self.file}:x"),   # that is a key now
+                    (2, "is no place of a tensor", self.file, "x="),
+                    (6, "there is no file nosuch", "nosuch", "x=x")):
+                done = run("run", LAYER, "--from", place, "--tensor", binding)
+                self.assertEqual(done.code, code, done.err)
+                self.assertIn(says, done.err)
+
     def test_every_layout_comes_back(self):
         """A tile and memory that a program does not touch are what was put there."""
         source = self.folder / "idle.s"

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools/demo"))
 import model  # noqa: E402
 import ocr  # noqa: E402
 
-PROGRAM = BUILD / "examples/transformer"
+PROGRAM = BUILD / "transformer"
 SIZE = ocr.WIDTH // ocr.HEADS
 KEPT = BUILD / "demo"       # where `make demo-pto` has the model
 ATOL = 1e-5                 # of the tutorial
@@ -45,27 +45,26 @@ class Ocr(CommandTest):
 
     def machine(self, program, free_at, rows, out, *args):
         done = run("run", ROOT / "examples/pto" / program, "--profile", "ieee", "--free-at", free_at,
-                   "--arg", str(rows), "--tensor", f"x={self.address}:x", "--out", out, *args)
+                   "--arg", str(rows), "--from", self.address, "--tensor", "x=x", "--out", out, *args)
         self.assertEqual((done.code, done.err), (0, ""))
 
     def dense(self, rows):
-        out, weights = self.folder / f"y{rows}.hrry", f"{self.address}:linear_79"
+        out = self.folder / f"y{rows}.hrry"
         self.machine("dense.s", "rows", rows, f"y={out}:y:f32:{rows}x{ocr.HIDDEN}",
-                     "--tile", f"u#1,u#2={weights}.w_0", "--tensor", f"b={weights}.b_0")
+                     "--tile", "u#1,u#2=linear_79.w_0", "--tensor", "b=linear_79.b_0")
         return out
 
     def head(self, rows, head):
-        out, weights = self.folder / f"o{rows}-{head}.hrry", f"{self.address}:linear_77"
+        out = self.folder / f"o{rows}-{head}.hrry"
         self.machine("attention.s", "round", rows, f"o={out}:o:f32:{rows}x{SIZE}", "--arg", str(head),
-                     "--tensor", f"w={weights}.w_0", "--tensor", f"b={weights}.b_0",
-                     "--tensor", f"scale={self.address}:{ocr.SCALE}")
+                     "--tensor", "w=linear_77.w_0", "--tensor", "b=linear_77.b_0",
+                     "--tensor", f"scale={ocr.SCALE}")
         return out
 
     def transformer(self, *args):
         if not PROGRAM.exists():
-            self.skipTest("oneDNN is not installed, so build/examples/transformer was not built")
-        return subprocess.run([PROGRAM, *args], capture_output=True, text=True,
-                              env={"TILERY_MODULE_PATH": str(BUILD / "modules"), **os.environ})
+            self.skipTest("oneDNN is not installed, so build/transformer was not built")
+        return subprocess.run([PROGRAM, *args], capture_output=True, text=True)
 
     def by_onednn(self, *what):
         out = self.folder / f"onednn-{'-'.join(what)}.hrry"
@@ -146,7 +145,7 @@ class Ocr(CommandTest):
             program = ROOT / "examples/pto/dense.s"
             self.fails(2, "x has room for 61440 bytes, and the tensor has 61920", "run", program,
                        "--tensor", f"x={self.address}:x")
-            self.fails(2, "a panel of 115200 bytes goes into several tiles; one holds 65536: name more than u#1",
+            self.fails(2, "a panel of 115200 bytes goes into several tiles; one holds 65536: name several",
                        "run", program, "--tile", f"u#1={self.address}:linear_79.w_0")
             for code, says, *args in ((2, "usage:"), (2, "usage:", self.address, "head", "8", "o"),
                                       (1, "transformer: unix:/nowhere: ", "unix:/nowhere", "dense", "o"),
@@ -163,7 +162,7 @@ class Demo(CommandTest):
 
     def test_all_heads(self):
         if not PROGRAM.exists():
-            self.skipTest("oneDNN is not installed, so build/examples/transformer was not built")
+            self.skipTest("oneDNN is not installed, so build/transformer was not built")
         done = self.pto(BUILD, "--rows", "7")
         self.assertEqual(done.returncode, 0, done.stderr)
         parts = re.findall(r"^(layer|head \d) +7 x (240|15) +(\S+)$", done.stdout, re.M)

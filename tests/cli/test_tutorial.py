@@ -32,7 +32,7 @@ class Tutorial(CommandTest):
         self.assertTrue(PAGES)
         for page in PAGES:
             with self.subTest(page.name):
-                if "transformer" in page.name and not (BUILD / "examples/transformer").exists():
+                if "transformer" in page.name and not (BUILD / "transformer").exists():
                     self.skipTest("oneDNN is not installed, so nobody can follow " + page.name)
                 self.follow(page)
 

@@ -163,7 +163,7 @@ def consumer(house):
                 run_with = {**environment, "LD_LIBRARY_PATH": str(libdir)}
             code, text = house.command([program, version], env=run_with)
             report.check(code == 0, f"{program.name} ended with {code}:\n{text}")
-    if not (house.build / "examples/transformer").exists():
+    if not (house.build / "transformer").exists():
         report.skip("oneDNN is not installed: examples/onednn was not built")
         return report
     example = house.root / "examples/onednn/transformer.c"

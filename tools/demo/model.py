@@ -28,6 +28,7 @@ class Published(typing.NamedTuple):
 VOICE = Published("@ricky0123/vad-web", "0.0.31", "package/dist/silero_vad_v5.onnx",
                   "2623a2953f6ff3d2c1e61740c6cdb7168133479b267dfef114a4a3cc5bdd788f")
 NPM_SECONDS = 120
+NPM_RETRIES = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=2000")
 
 
 def sha256(path):
@@ -52,7 +53,7 @@ def fetch(folder, wanted):
     with_npm.mkdir(parents=True, exist_ok=True)
     try:
         done = subprocess.run(["npm", "pack", f"{wanted.package}@{wanted.version}", "--loglevel=error",
-                               "--pack-destination", str(with_npm.resolve())], cwd=with_npm,
+                               *NPM_RETRIES, "--pack-destination", str(with_npm.resolve())], cwd=with_npm,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=NPM_SECONDS)
     except subprocess.TimeoutExpired:

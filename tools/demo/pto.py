@@ -11,7 +11,6 @@ tolerance."""
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -26,28 +25,28 @@ SIZE = ocr.WIDTH // ocr.HEADS
 
 def by_the_machine(tilery, address, rows, folder, head=None):
     """The layer, or one head; returns the file."""
-    common = ("--profile", "ieee", "--arg", rows, "--tensor", f"x={address}:x")
+    common = ("--profile", "ieee", "--arg", rows, "--from", address, "--tensor", "x=x")
     if head is None:
-        out, weights = folder / "y.hrry", f"{address}:linear_79"
+        out = folder / "y.hrry"
         tilery.run("run", EXAMPLES / "dense.s", *common, "--free-at", "rows", "--tile",
-                   f"u#1,u#2={weights}.w_0", "--tensor", f"b={weights}.b_0", "--out",
+                   "u#1,u#2=linear_79.w_0", "--tensor", "b=linear_79.b_0", "--out",
                    f"y={out}:y:f32:{rows}x{ocr.HIDDEN}")
     else:
-        out, weights = folder / f"o{head}.hrry", f"{address}:linear_77"
+        out = folder / f"o{head}.hrry"
         tilery.run("run", EXAMPLES / "attention.s", *common, "--arg", head, "--free-at", "round",
-                   "--tensor", f"w={weights}.w_0", "--tensor", f"b={weights}.b_0", "--tensor",
-                   f"scale={address}:{ocr.SCALE}", "--out", f"o={out}:o:f32:{rows}x{SIZE}")
+                   "--tensor", "w=linear_77.w_0", "--tensor", "b=linear_77.b_0", "--tensor",
+                   f"scale={ocr.SCALE}", "--out", f"o={out}:o:f32:{rows}x{SIZE}")
     return out
 
 
 def by_onednn(build, address, folder, head=None):
-    program = build / "examples/transformer"
+    program = build / "transformer"
     if not program.exists():
         raise Failed(f"there is no {program}: oneDNN was not found when Tilery was built")
     out = folder / ("y-onednn.hrry" if head is None else f"o{head}-onednn.hrry")
     what = ("dense",) if head is None else ("head", str(head))
     done = subprocess.run([program, address, *what, out], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, env={"TILERY_MODULE_PATH": str(build / "modules"), **os.environ})
+                          text=True)
     if done.returncode != 0:
         raise Failed(done.stderr.strip())
     return out

@@ -178,14 +178,15 @@ enum {
     TLY_CLI_RUN_DUMP_TILES = 14,
     TLY_CLI_RUN_TENSOR = 15,
     TLY_CLI_RUN_TILE = 16,
-    TLY_CLI_RUN_OUT = 17,
-    TLY_CLI_RUN_OUT_TILE = 18,
-    TLY_CLI_RUN_FREE_AT = 19,
-    TLY_CLI_RUN_ISA = 20,
-    TLY_CLI_RUN_FORMAT = 21,
-    TLY_CLI_RUN_ADDRESS = 22,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 23,
-    TLY_CLI_RUN_HELP = 24,
+    TLY_CLI_RUN_FROM = 17,
+    TLY_CLI_RUN_OUT = 18,
+    TLY_CLI_RUN_OUT_TILE = 19,
+    TLY_CLI_RUN_FREE_AT = 20,
+    TLY_CLI_RUN_ISA = 21,
+    TLY_CLI_RUN_FORMAT = 22,
+    TLY_CLI_RUN_ADDRESS = 23,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 24,
+    TLY_CLI_RUN_HELP = 25,
 };
 
 enum {
@@ -425,6 +426,7 @@ static const tly_cli_option run_options[] = {
     {"dump-tiles", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"tensor", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
+    {"from", 0, TLY_CLI_ADDRESS, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"out", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"out-tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"free-at", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -902,7 +904,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 25, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 26, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -965,6 +967,9 @@ const tly_cli_command tly_cli_commands[] = {
     "                           FILE:KEY: a tile (t#1 to n#16) of element 0; cube_n8\n"
     "                           without a layout. Several, as u#1,u#2, share a panel\n"
     "                           that is too large for one; may be repeated\n"
+    "      --from ADDRESS       where all tensors of --tensor and --tile come from,\n"
+    "                           a server or a file; they are then\n"
+    "                           SYMBOL=KEY[:LAYOUT] and TILE=KEY[:LAYOUT]\n"
     "      --out BINDING        after a clean run, SYMBOL=FILE:KEY[:TYPE:SHAPE]:\n"
     "                           memory as a tensor in a container, such as\n"
     "                           y=y.hrry:out:f32:4x64; may be repeated\n"
@@ -992,7 +997,7 @@ const tly_cli_command tly_cli_commands[] = {
     "  Weights from a server as a tile of cells, and the result in a file:\n"
     "    tilery run layer.s --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:8x32\n"
     "  A loop that makes its tiles anew each time, for 61 rows:\n"
-    "    tilery run dense.s --free-at rows --arg 61 --out y=y.hrry:y:f32:61x240\n"
+    "    tilery run dense.s --free-at rows --arg 61 --from unix:/tmp/s.sock --tensor x=x --tensor b=bias --tile u#1,u#2=weights --out y=y.hrry:y:f32:61x240\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
