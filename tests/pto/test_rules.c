@@ -316,6 +316,9 @@ static void break_rules_of_images(player *p) {
     map->filter_height = 3;
     check_image(p, TLY_PTO_RULE_TILE_IMAGE_WINDOW);
     *map = whole;
+    map->stride_width = 0;
+    check_image(p, TLY_PTO_RULE_TILE_IMAGE_MAP);
+    *map = whole;
     p->m->core.context.header.dimensions[0] = 1;
     check_image(p, TLY_PTO_RULE_TILE_IMAGE_RANGE);
 }

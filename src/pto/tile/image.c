@@ -52,6 +52,13 @@ static bool source_index(const window *w, uint64_t row, uint64_t column, uint64_
     return true;
 }
 
+/* The architecture's fields begin at 1; a machine after reset, and a host, have 0 in them as well.
+ */
+static bool window_valid(const tly_pto_feature_map *map) {
+    return map->filter_height != 0 && map->filter_width != 0 && map->stride_height != 0 &&
+           map->stride_width != 0 && map->dilation_height != 0 && map->dilation_width != 0;
+}
+
 static bool map_valid(const tly_pto_feature_map *map, const tly_pto_tile *tile) {
     uint64_t elements = tly_pto_tile_elements(tile), count = 1;
     const uint16_t extents[] = {map->batches, map->depth, map->channel_groups,
@@ -61,7 +68,8 @@ static bool map_valid(const tly_pto_feature_map *map, const tly_pto_tile *tile) 
             return false;
         }
     }
-    return map->valid && !map->transposed && (map->layout != 0 || map->depth == 1) &&
+    return map->valid && window_valid(map) && !map->transposed &&
+           (map->layout != 0 || map->depth == 1) &&
            map->logical_channels <= (uint32_t)map->channel_groups * map->channels_per_group;
 }
 
