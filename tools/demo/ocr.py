@@ -53,9 +53,9 @@ def generate(path):
                      + model.field(8, model.field(2, 16)))
 
 
-def tokens(path, rows):
+def tokens(path, rows, seed=0):
     """safetensors with "x", rows x WIDTH."""
-    rng, values = random.Random(rows), []
+    rng, values = random.Random(seed), []
     for _ in range(rows):
         row = bell(WIDTH, rng)
         mean, deviation = statistics.fmean(row), statistics.pstdev(row)
