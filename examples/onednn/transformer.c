@@ -141,8 +141,8 @@ static matrix times_weights(session *s, matrix x, const char *key, uint64_t num)
                             &error),
              &error, key);
     }
-    printf("%s: %llu bytes, 0 repacked; %s\n", key, (unsigned long long)tly_fetched_len(weights),
-           text);
+    printf("%s: %llu bytes, multiplied where they arrived; %s\n", key,
+           (unsigned long long)tly_fetched_len(weights), text);
     tly_gemm_free(gemm);
     tly_fetched_free(weights);
     return y;

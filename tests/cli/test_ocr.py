@@ -72,7 +72,13 @@ class Ocr(CommandTest):
         out = self.folder / f"onednn-{'-'.join(what)}.hrry"
         done = self.transformer(self.address, *what, out)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("0 repacked", done.stdout)
+        key, len_, layout = re.fullmatch(r"(\S+): (\d+) bytes, multiplied where they arrived; (.*)\n",
+                                         done.stdout).groups()
+        if what[0] == "dense" and layout.startswith("B "):     # what the command says of the same product
+            same = json.loads(self.good("multiply", self.address, key, "--kernel", "onednn", "--runs", "0",
+                                        "--json").out)
+            self.assertEqual((same["bytes_fetched"], same["bytes_repacked"]), (int(len_), 0))
+            self.assertEqual(same["profile"], layout)
         return out
 
     def alike(self, ours, theirs):
@@ -122,8 +128,8 @@ class Ocr(CommandTest):
                 for head in range(ocr.HEADS) if ROUNDS else (3,):
                     self.check_head(61, head)
             self.assertEqual(server.stats["refused"], 0)
-            if not ROUNDS:      # cells of W, and oneDNN's panels of W and of W_qkv
-                self.assertEqual(server.stats["packed"], 3)
+            if not ROUNDS:      # cells of W, oneDNN's panels of W for two clients and of W_qkv for one
+                self.assertEqual(server.stats["packed"], 4)
 
     def kept(self):
         for folder in (KEPT, ROOT / "build/demo"):

@@ -996,8 +996,8 @@ const tly_cli_command tly_cli_commands[] = {
     "    printf 'alloc t#1 8192 FP16 30 60\\nrun\\n' | tilery run a.elf --script -\n"
     "  Weights from a server as a tile of cells, and the result in a file:\n"
     "    tilery run layer.s --tile u#1=unix:/tmp/s.sock:w --out y=y.hrry:y:f32:8x32\n"
-    "  A loop that makes its tiles anew each time, for 61 rows:\n"
-    "    tilery run dense.s --free-at rows --arg 61 --from unix:/tmp/s.sock --tensor x=x --tensor b=bias --tile u#1,u#2=weights --out y=y.hrry:y:f32:61x240\n"
+    "  A loop that makes its tiles anew each time, with weights in two that stay:\n"
+    "    tilery run loop.s --free-at round --tile u#1,u#2=unix:/tmp/s.sock:w\n"
     "  How it came to its fault:\n"
     "    tilery run broken.elf --trace text\n"},
     {"check", tly_cli_run_check, check_options, 4, 2, 4096, "tilery check [OPTION]... KIND FILE...",
