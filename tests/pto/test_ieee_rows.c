@@ -28,7 +28,8 @@ static int find_levels(void **state) {
 static uint32_t single(check_rng *rng) {
     static const uint32_t special[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
                                        0x7F800001, 0xFFC12345, 0x00000001, 0x007FFFFF, 0x00800000,
-                                       0x7F7FFFFF, 0x3F800000, 0xC2AE0000, 0x42B17218, 0xC2CFF1B5};
+                                       0x7F7FFFFF, 0x3F800000, 0xC2AE0000, 0x42B17218, 0xC2CFF1B5,
+                                       0xC16912CD, 0x65D890D3, 0x083A18E3};
     switch (check_below(rng, 6)) {
     case 0:
         return special[check_below(rng, sizeof special / sizeof special[0])];
