@@ -98,7 +98,7 @@ static tly_status fetch(const tly_context *context, const tly_bring_from *from, 
                                                         "out of memory");
     if (status == TLY_OK) {
         tly_layouts_init(layouts);
-        status = tly_layouts_add(layouts, layout, 0, error);
+        status = tly_layouts_add(layouts, layout, from->stored_nk, error);
     }
     if (status == TLY_OK) {
         status = tly_cli_link_init(&link, error);
@@ -126,8 +126,9 @@ static tly_status fetch(const tly_context *context, const tly_bring_from *from, 
 }
 
 /* The layout of that name as a descriptor for a tensor of this type and shape. */
-static tly_status target_of(const char *layout, const tly_descriptor *d, tly_descriptor *out,
-                            tly_buffer_info *buffer, uint8_t *profile_bytes, tly_error *error) {
+static tly_status target_of(const char *layout, int stored_nk, const tly_descriptor *d,
+                            tly_descriptor *out, tly_buffer_info *buffer, uint8_t *profile_bytes,
+                            tly_error *error) {
     tly_panel_profile profile;
     uint64_t panel_len = 0;
     size_t len = 0;
@@ -136,7 +137,7 @@ static tly_status target_of(const char *layout, const tly_descriptor *d, tly_des
     if (out->layout != 0) {
         return TLY_OK;
     }
-    tly_status status = tly_panel_by_name(layout, d->dtype, 0, &profile, error);
+    tly_status status = tly_panel_by_name(layout, d->dtype, stored_nk, &profile, error);
     if (status == TLY_OK) {
         status = tly_panel_encode(&profile, profile_bytes, TLY_PANEL_MAX_LEN, &len, error);
     }
@@ -173,7 +174,7 @@ static tly_status read_file(const tly_context *context, const tly_bring_from *fr
         tly_buffer_info buffer;
         uint8_t profile[TLY_PANEL_MAX_LEN];
         const tly_descriptor *was = out->whole.tensor.descriptor;
-        status = target_of(layout, was, &target, &buffer, profile, error);
+        status = target_of(layout, from->stored_nk, was, &target, &buffer, profile, error);
         /* a panel that is one already need not be made again */
         if (status == TLY_OK &&
             (was->layout != target.layout || was->private_len != target.private_len ||

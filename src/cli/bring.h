@@ -13,6 +13,7 @@ typedef struct tly_bring_from {
     char key[1024];
     char layout[128]; /* as --layout of tilery get has it; "" where none was said */
     int is_address;
+    int stored_nk; /* panels are of a tensor stored N x K; the caller sets it after parsing */
 } tly_bring_from;
 
 /* Takes the text apart. With `place`, an address or a file, it is only KEY[:LAYOUT]. What stands

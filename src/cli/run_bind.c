@@ -61,6 +61,7 @@ static tly_status bind_tensor(const tly_bindings *b, const char *text, const tly
     if (status == TLY_OK) {
         status = tly_bring_parse(b->from, rest, &from, error);
     }
+    from.stored_nk = b->stored_nk;
     if (status == TLY_OK) {
         status = tly_bring(context, &from, "row-major", &brought, error);
     }
@@ -109,6 +110,7 @@ static tly_status bind_tile(tly_bindings *b, const char *text, const tly_context
                      text);
     }
     tly_status status = tly_bring_parse(b->from, rest, &from, error);
+    from.stored_nk = b->stored_nk;
     if (status == TLY_OK) {
         status = tly_bring(context, &from, "cube_n8", &brought, error);
     }
@@ -245,6 +247,7 @@ tly_status tly_bind_inputs(tly_bindings *b, const tly_cli *cli, const tly_contex
                            tly_pto_machine *m, const tly_loaded *loaded, tly_error *error) {
     tly_status status = TLY_OK;
     b->from = tly_cli_value(cli, TLY_CLI_RUN_FROM, NULL);
+    b->stored_nk = strcmp(tly_cli_value(cli, TLY_CLI_RUN_STORED, "kn"), "nk") == 0;
     for (uint32_t i = 0; i < cli->num_repeats && status == TLY_OK; i++) {
         uint32_t option = cli->repeats[i].option;
         if (option == TLY_CLI_RUN_OUT || option == TLY_CLI_RUN_OUT_TILE) {

@@ -35,6 +35,7 @@ typedef struct tly_bindings {
     uint32_t num_files;
     uint64_t filled_tiles; /* bit i: local tile i came by --tile */
     const char *from;      /* place of all inputs; NULL: each says its own */
+    int stored_nk;         /* what becomes a panel is stored N x K */
 } tly_bindings;
 
 /* Brings every tensor that --tensor and --tile name into memory and tiles, in the order of the

@@ -83,6 +83,28 @@ class Bind(CommandTest):
                 self.assertEqual(done.code, code, done.err)
                 self.assertIn(says, done.err)
 
+    def test_weights_stored_the_other_way_round(self):
+        turned = self.folder / "turned.safetensors"
+        w = pack([self.w[k * COLUMNS + j] for j in range(COLUMNS) for k in range(INNER)])
+        samples.safetensors(turned, {"x": ("F32", (ROWS, INNER), pack(self.x)),
+                                     "w": ("F32", (COLUMNS, INNER), w)})
+        file = self.folder / "turned.hrry"
+        self.good("import", turned, "-o", file)
+        socket = f"unix:{self.folder}/s.sock"
+        with Server(file, listen=socket):
+            for place in (socket, turned):
+                self.out.unlink(missing_ok=True)
+                cells = self.folder / "cells.hrry"
+                cells.unlink(missing_ok=True)
+                self.good("run", LAYER, "--profile", "ieee", "--from", place, "--stored", "nk",
+                          "--tensor", "x=x", "--tile", "u#1=w", "--tile", "n#1,n#2=w", "--out",
+                          f"y={self.out}:y:f32:{ROWS}x{COLUMNS}", "--out-tile", f"n#2={cells}:w")
+                self.assertEqual(self.numbers(self.out, "y"), self.product())
+                npy = self.folder / "w.npy"
+                self.good("convert", cells, "--layout", "row-major", "-o", npy)
+                half = pack([self.w[k * COLUMNS + j] for k in range(INNER) for j in range(COLUMNS // 2, COLUMNS)])
+                self.assertEqual(npy.read_bytes()[-len(half):], half)
+
     def test_every_layout_comes_back(self):
         """A tile and memory that a program does not touch are what was put there."""
         source = self.folder / "idle.s"

@@ -179,14 +179,15 @@ enum {
     TLY_CLI_RUN_TENSOR = 15,
     TLY_CLI_RUN_TILE = 16,
     TLY_CLI_RUN_FROM = 17,
-    TLY_CLI_RUN_OUT = 18,
-    TLY_CLI_RUN_OUT_TILE = 19,
-    TLY_CLI_RUN_FREE_AT = 20,
-    TLY_CLI_RUN_ISA = 21,
-    TLY_CLI_RUN_FORMAT = 22,
-    TLY_CLI_RUN_ADDRESS = 23,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 24,
-    TLY_CLI_RUN_HELP = 25,
+    TLY_CLI_RUN_STORED = 18,
+    TLY_CLI_RUN_OUT = 19,
+    TLY_CLI_RUN_OUT_TILE = 20,
+    TLY_CLI_RUN_FREE_AT = 21,
+    TLY_CLI_RUN_ISA = 22,
+    TLY_CLI_RUN_FORMAT = 23,
+    TLY_CLI_RUN_ADDRESS = 24,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 25,
+    TLY_CLI_RUN_HELP = 26,
 };
 
 enum {
@@ -404,6 +405,8 @@ static const char *const run_trace_choices[] = {"text", "jsonl", NULL};
 
 static const char *const run_state_choices[] = {"json", NULL};
 
+static const char *const run_stored_choices[] = {"kn", "nk", NULL};
+
 static const char *const run_isa_choices[] = {"0.58.0", "0.58.1", "0.58.2", "0.58.3", NULL};
 
 static const char *const run_format_choices[] = {"auto", "asm", "elf", "flat", "hex", NULL};
@@ -427,6 +430,7 @@ static const tly_cli_option run_options[] = {
     {"tensor", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"from", 0, TLY_CLI_ADDRESS, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"stored", 0, TLY_CLI_CHOICE, 0, UINT64_C(0), UINT64_C(0), run_stored_choices},
     {"out", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"out-tile", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"free-at", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
@@ -904,7 +908,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 26, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 27, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -970,6 +974,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --from ADDRESS       where all tensors of --tensor and --tile come from,\n"
     "                           a server or a file; they are then\n"
     "                           SYMBOL=KEY[:LAYOUT] and TILE=KEY[:LAYOUT]\n"
+    "      --stored ORDER       how the axes of the matrices stand that --tile and\n"
+    "                           --tensor bring as panels: K x N or N x K: kn, nk\n"
+    "                           (default: kn)\n"
     "      --out BINDING        after a clean run, SYMBOL=FILE:KEY[:TYPE:SHAPE]:\n"
     "                           memory as a tensor in a container, such as\n"
     "                           y=y.hrry:out:f32:4x64; may be repeated\n"
