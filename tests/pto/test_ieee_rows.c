@@ -9,16 +9,17 @@
 #include "pto/profile/ieee_rows.h"
 
 static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
-static tly_simd levels[2] = {TLY_SIMD_PORTABLE};
+static tly_simd levels[TLY_SIMD_AVX512] = {TLY_SIMD_PORTABLE};
 static uint32_t num_levels = 1;
 
+/* Those up to the level of a context, which TILERY_SIMD may lower. */
 static int find_levels(void **state) {
     tly_context *context = NULL;
     tly_error err;
     (void)state;
     CHECK_OK(tly_context_new(NULL, &context, &err), &err);
-    if (tly_context_simd(context) >= TLY_SIMD_AVX2) {
-        levels[num_levels++] = TLY_SIMD_AVX2;
+    for (int32_t simd = TLY_SIMD_AVX2; simd <= (int32_t)tly_context_simd(context); simd++) {
+        levels[num_levels++] = (tly_simd)simd;
     }
     tly_context_free(context);
     return 0;

@@ -26,18 +26,27 @@ static bool host_fits(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
 }
 
-static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
 #if defined(__x86_64__)
-    if (simd >= TLY_SIMD_AVX2) {
-        return dtype == TLY_PTO_FP32   ? tly_pto_ieee_binary_f32_avx2
-               : dtype == TLY_PTO_FP64 ? tly_pto_ieee_binary_f64_avx2
-                                       : NULL;
+/* NULL below AVX2. */
+static const tly_pto_ieee_row_kernels *kernels_of(tly_simd simd) {
+    return simd >= TLY_SIMD_AVX512 ? &tly_pto_ieee_rows_avx512
+           : simd >= TLY_SIMD_AVX2 ? &tly_pto_ieee_rows_avx2
+                                   : NULL;
+}
+#endif
+
+static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
+    tly_pto_ieee_binary_loop *of_f32 = tly_pto_ieee_binary_f32_portable;
+    tly_pto_ieee_binary_loop *of_f64 = tly_pto_ieee_binary_f64_portable;
+#if defined(__x86_64__)
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels != NULL) {
+        of_f32 = kernels->binary_f32;
+        of_f64 = kernels->binary_f64;
     }
 #endif
     (void)simd;
-    return dtype == TLY_PTO_FP32   ? tly_pto_ieee_binary_f32_portable
-           : dtype == TLY_PTO_FP64 ? tly_pto_ieee_binary_f64_portable
-                                   : NULL;
+    return dtype == TLY_PTO_FP32 ? of_f32 : dtype == TLY_PTO_FP64 ? of_f64 : NULL;
 }
 
 bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
@@ -49,7 +58,7 @@ bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dt
 #if defined(__x86_64__)
     if (flags != NULL && simd >= TLY_SIMD_AVX2) {
         if (rows->count > 0) {
-            tly_pto_ieee_flagged_avx2(loop, op, rows, flags);
+            kernels_of(simd)->flagged(loop, op, rows, flags);
         }
         return true;
     }
@@ -67,16 +76,17 @@ size_t tly_pto_ieee_reduce_rows(tly_simd simd, tly_pto_reduction op, uint32_t dt
                                 const void *value, size_t stride, size_t num_rows, size_t count,
                                 uint64_t *out_values, uint8_t *flags) {
 #if defined(__x86_64__)
-    if (simd < TLY_SIMD_AVX2 || dtype != TLY_PTO_FP32 || count == 0) {
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels == NULL || dtype != TLY_PTO_FP32 || count == 0) {
         return 0;
     }
     if (op == TLY_PTO_REDUCE_SUM) {
-        tly_pto_ieee_sums_f32_avx2(value, stride, num_rows, count, out_values, flags);
+        kernels->sums(value, stride, num_rows, count, out_values, flags);
         return num_rows;
     }
     return op == TLY_PTO_REDUCE_MIN || op == TLY_PTO_REDUCE_MAX
-               ? tly_pto_ieee_extremes_f32_avx2(op == TLY_PTO_REDUCE_MAX, value, stride, num_rows,
-                                                count, out_values)
+               ? kernels->extremes(op == TLY_PTO_REDUCE_MAX, value, stride, num_rows, count,
+                                   out_values)
                : 0;
 #else
     (void)simd;
@@ -103,22 +113,23 @@ float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags)
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags) {
 #if defined(__x86_64__)
-    if (simd >= TLY_SIMD_AVX2 && dtype == TLY_PTO_FP32 && op >= TLY_PTO_TILE_SQRT) {
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels != NULL && dtype == TLY_PTO_FP32 && op >= TLY_PTO_TILE_SQRT) {
         if (count == 0) {
             return true;
         }
         switch (op) {
         case TLY_PTO_TILE_EXP:
-            tly_pto_ieee_exp_f32_avx2(value, out, count, flags);
+            kernels->exp(value, out, count, flags);
             break;
         case TLY_PTO_TILE_LOG:
-            tly_pto_ieee_log_f32_avx2(value, out, count, flags);
+            kernels->log(value, out, count, flags);
             break;
         case TLY_PTO_TILE_RSQRT:
-            tly_pto_ieee_rsqrt_f32_avx2(value, out, count, flags);
+            kernels->rsqrt(value, out, count, flags);
             break;
         default:
-            tly_pto_ieee_root_f32_avx2(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
+            kernels->roots(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
             break;
         }
         return true;
@@ -141,10 +152,10 @@ bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
     bool narrows = from == TLY_PTO_FP32 && to == TLY_PTO_FP16 &&
                    control->rounding == TLY_PTO_ROUND_NEAREST_EVEN && !control->saturating;
     bool widens = from == TLY_PTO_FP16 && to == TLY_PTO_FP32 && !control->saturating;
-    if (simd >= TLY_SIMD_AVX2 && (narrows || widens)) {
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels != NULL && (narrows || widens)) {
         if (count > 0) {
-            (narrows ? tly_pto_ieee_f32_to_f16_avx2 : tly_pto_ieee_f16_to_f32_avx2)(value, out,
-                                                                                    count, flags);
+            (narrows ? kernels->f32_to_f16 : kernels->f16_to_f32)(value, out, count, flags);
         }
         return true;
     }

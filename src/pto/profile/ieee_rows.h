@@ -28,33 +28,38 @@ typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const tly_pto_bina
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_portable;
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_portable;
 
+/* A function of FP32; `out` may be `value`. */
+typedef void tly_pto_ieee_function(const float *value, float *out, size_t count, uint8_t *flags);
+
 #if defined(__x86_64__)
-tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_avx2;
-tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_avx2;
+/* The loops of one vector level. */
+typedef struct tly_pto_ieee_row_kernels {
+    tly_pto_ieee_binary_loop *binary_f32, *binary_f64;
+    /* What a loop raises on the way. */
+    void (*flagged)(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
+                    const tly_pto_binary_rows *rows, uint8_t *flags);
+    /* Rows of FP32: bits of their sums in sixteen lanes, and of their largest or smallest numbers;
+     * the latter returns the number of rows in front of the first one with a NaN. */
+    void (*sums)(const void *value, size_t stride, size_t num_rows, size_t count,
+                 uint64_t *out_values, uint8_t *flags);
+    size_t (*extremes)(bool maximum, const void *value, size_t stride, size_t num_rows,
+                       size_t count, uint64_t *out_values);
+    tly_pto_ieee_function *exp, *log, *rsqrt;
+    /* SQRT or RECIP; flags as the processor raises them. */
+    void (*roots)(bool reciprocal, const float *value, float *out, size_t count, uint8_t *flags);
+    /* FP32 to FP16 and back, to nearest even. */
+    void (*f32_to_f16)(const void *value, void *out, size_t count, uint8_t *flags);
+    void (*f16_to_f32)(const void *value, void *out, size_t count, uint8_t *flags);
+} tly_pto_ieee_row_kernels;
 
-/* What `loop` raises on the way. */
-void tly_pto_ieee_flagged_avx2(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
-                               const tly_pto_binary_rows *rows, uint8_t *flags);
+extern const tly_pto_ieee_row_kernels tly_pto_ieee_rows_avx2, tly_pto_ieee_rows_avx512;
 
-/* Rows of FP32: bits of their sums in sixteen lanes, and of their largest or smallest numbers; the
- * latter returns the number of rows in front of the first one with a NaN. */
-void tly_pto_ieee_sums_f32_avx2(const void *value, size_t stride, size_t num_rows, size_t count,
-                                uint64_t *out_values, uint8_t *flags);
-size_t tly_pto_ieee_extremes_f32_avx2(bool maximum, const void *value, size_t stride,
-                                      size_t num_rows, size_t count, uint64_t *out_values);
-
-/* Functions of FP32; `out` may be `value`. */
-void tly_pto_ieee_exp_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
-void tly_pto_ieee_log_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
-void tly_pto_ieee_rsqrt_f32_avx2(const float *value, float *out, size_t count, uint8_t *flags);
-
-/* SQRT or RECIP of FP32; flags as the processor raises them. */
-void tly_pto_ieee_root_f32_avx2(bool reciprocal, const void *value, void *out, size_t count,
-                                uint8_t *flags);
-
-/* FP32 to FP16 and back, to nearest even. */
-void tly_pto_ieee_f32_to_f16_avx2(const void *value, void *out, size_t count, uint8_t *flags);
-void tly_pto_ieee_f16_to_f32_avx2(const void *value, void *out, size_t count, uint8_t *flags);
+/* What these tables have that is no static function of theirs. */
+tly_pto_ieee_function tly_pto_ieee_exp_f32_avx2, tly_pto_ieee_exp_f32_avx512;
+tly_pto_ieee_function tly_pto_ieee_log_f32_avx2, tly_pto_ieee_log_f32_avx512;
+tly_pto_ieee_function tly_pto_ieee_rsqrt_f32_avx2, tly_pto_ieee_rsqrt_f32_avx512;
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_avx2, tly_pto_ieee_binary_f32_avx512;
+tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_avx2, tly_pto_ieee_binary_f64_avx512;
 #endif
 
 #endif

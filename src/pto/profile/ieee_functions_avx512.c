@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pto/profile/ieee_ops_avx512.h"
+
+#include "pto/profile/ieee_functions_template.h"
