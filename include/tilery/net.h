@@ -106,12 +106,16 @@ typedef struct tly_fetch_request {
     uint32_t min_alignment; /* bytes, power of two; 0: 64 */
     uint32_t request_flags; /* TLY_WIRE_ALLOW_TRANSCODE; TLY_WIRE_PARALLEL_OK: the tensor may come
                                in shards, and is put together */
-    uint32_t reserved;
+    uint32_t flags;         /* TLY_FETCH_* */
     tly_fetch_destination_fn destination; /* NULL: fresh anonymous memory, owned by the result */
     void *destination_user;
     tly_fetch_progress_fn progress; /* may be NULL */
     void *progress_user;
 } tly_fetch_request;
+
+/* What is handed over (TLY_CLIENT_SHARED) stays where all share it, and request->destination is
+ * asked only for what comes in frames; otherwise it is copied there. */
+#define TLY_FETCH_KEEP_SHARED 1u
 
 /* A tensor that has been fetched whole and checked. */
 typedef struct tly_fetched tly_fetched;

@@ -104,6 +104,7 @@ static tly_status fetch(const tly_context *context, const tly_bring_from *from, 
         status = tly_cli_link_init(&link, error);
     }
     if (status == TLY_OK) {
+        link.options.flags = layouts->num != 0 ? TLY_CLIENT_SHARED : 0;
         request.layouts = layouts->entries;
         request.num_layouts = layouts->num;
         request.request_flags = layouts->num != 0 ? TLY_WIRE_ALLOW_TRANSCODE : 0;

@@ -96,6 +96,9 @@ static tly_status fetch(get_job *job, const tly_context *context, tly_error *err
     if (status != TLY_OK) {
         return status;
     }
+    /* On this machine a variant that the server has made need not be copied. What is native leaves
+     * faster from the server's file. */
+    link.options.flags = job->layouts.num != 0 ? TLY_CLIENT_SHARED : 0;
     retry.max_attempts =
         1 + (uint32_t)tly_cli_number(job->cli, TLY_CLI_GET_RETRIES, DEFAULT_RETRIES);
     request.size = sizeof request;

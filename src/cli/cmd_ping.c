@@ -33,7 +33,7 @@ static void print_json(const tly_cli *cli, const double *sorted, uint64_t count)
 static tly_status ping(const tly_cli *cli, const tly_context *context, double *seconds,
                        uint64_t count, tly_error *error) {
     tly_client *client;
-    tly_status status = tly_cli_connect(context, cli->args[0], &client, error);
+    tly_status status = tly_cli_connect(context, cli->args[0], 0, &client, error);
     if (status != TLY_OK) {
         return status;
     }

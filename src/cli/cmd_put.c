@@ -168,7 +168,7 @@ tly_status tly_cli_run_put(tly_cli *cli, tly_error *error) {
         return status;
     }
     job.store = store;
-    status = tly_cli_connect(context, cli->args[0], &job.client, error);
+    status = tly_cli_connect(context, cli->args[0], 0, &job.client, error);
     if (status == TLY_OK) {
         tly_progress_init(&job.progress, "put", 0);
         status = put_all(&job, context, error);

@@ -95,6 +95,7 @@ static void report(tly_cli *cli, const tly_server *server) {
         tly_json_u64(&json, "packed", stats.num_packed);
         tly_json_u64(&json, "packings", stats.num_packings);
         tly_json_u64(&json, "shared", stats.num_shared);
+        tly_json_u64(&json, "handed_over", stats.num_handed_over);
         tly_json_u64(&json, "put", stats.num_put);
         tly_json_u64(&json, "failed", stats.num_failed);
         tly_json_u64(&json, "bytes", stats.sent_len);

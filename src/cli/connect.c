@@ -67,11 +67,12 @@ void tly_cli_link_cleanup(tly_cli_link *link) {
     explicit_bzero(link->token, sizeof link->token);
 }
 
-tly_status tly_cli_connect(const tly_context *context, const char *address, tly_client **out_client,
-                           tly_error *error) {
+tly_status tly_cli_connect(const tly_context *context, const char *address, uint32_t flags,
+                           tly_client **out_client, tly_error *error) {
     tly_cli_link link;
     tly_status status = tly_cli_link_init(&link, error);
     *out_client = NULL;
+    link.options.flags = flags;
     if (status == TLY_OK) {
         status = tly_client_connect(context, address, &link.options, out_client, error);
     }

@@ -19,8 +19,8 @@ typedef struct tly_cli_link {
 tly_status tly_cli_link_init(tly_cli_link *link, tly_error *error);
 void tly_cli_link_cleanup(tly_cli_link *link);
 
-/* Errors: those of tly_client_connect. */
-tly_status tly_cli_connect(const tly_context *context, const char *address, tly_client **out_client,
-                           tly_error *error);
+/* `flags`: of tly_client_options. Errors: those of tly_client_connect. */
+tly_status tly_cli_connect(const tly_context *context, const char *address, uint32_t flags,
+                           tly_client **out_client, tly_error *error);
 
 #endif

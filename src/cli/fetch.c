@@ -54,7 +54,7 @@ tly_status tly_fetch_facts(const tly_context *context, const char *address, cons
     tly_fetched *fetched = NULL;
     first_look look = {out_facts, 0};
     tly_client *client;
-    tly_status status = tly_cli_connect(context, address, &client, error);
+    tly_status status = tly_cli_connect(context, address, 0, &client, error);
     memset(out_facts, 0, sizeof *out_facts);
     if (status != TLY_OK) {
         return status;

@@ -204,6 +204,7 @@ static tly_status fetch_panel(job *work, tly_error *error) {
     request.layouts = &layout;
     request.num_layouts = work->options->pack_here ? 0 : 1;
     request.request_flags = TLY_WIRE_ALLOW_TRANSCODE;
+    request.flags = TLY_FETCH_KEEP_SHARED;
     request.destination = tly_fetch_to_pages;
     request.destination_user = &work->panel_pages;
     status = tly_client_fetch(work->client, &request, &work->panel_answer, error);
@@ -273,6 +274,7 @@ static tly_status fetch_plain(job *work, tly_error *error) {
     request.layouts = &layout;
     request.num_layouts = 1;
     request.request_flags = TLY_WIRE_ALLOW_TRANSCODE;
+    request.flags = TLY_FETCH_KEEP_SHARED;
     request.destination = tly_fetch_to_pages;
     request.destination_user = &work->plain_pages;
     status = tly_client_fetch(work->client, &request, &work->plain_answer, error);
@@ -344,7 +346,9 @@ static tly_status first_product(job *work, tly_error *error) {
         status = open_kernel(work, error);
     }
     if (status == TLY_OK) {
-        status = tly_cli_connect(work->context, options->address, &work->client, error);
+        /* On this machine a panel need not be copied: it is only read. */
+        uint32_t flags = options->plain || options->pack_here ? 0 : TLY_CLIENT_SHARED;
+        status = tly_cli_connect(work->context, options->address, flags, &work->client, error);
     }
     if (status == TLY_OK) {
         status = options->plain ? fetch_plain(work, error) : fetch_panel(work, error);

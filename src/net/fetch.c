@@ -276,8 +276,8 @@ static tly_status on_handover(tly_client *client, const tly_wire_event *event, t
     return status;
 }
 
-/* The descriptor that stands behind it. A caller with a destination of his own gets a copy there.
- */
+/* The descriptor that stands behind it. A caller with a destination of his own gets a copy there,
+ * unless he says that he need not have it. */
 static tly_status take_file(const tly_fetch_request *request, tly_fetched *f, tly_error *error) {
     uint32_t alignment = wanted_alignment(request, f);
     tly_net_block map;
@@ -294,7 +294,7 @@ static tly_status take_file(const tly_fetch_request *request, tly_fetched *f, tl
                              (unsigned long long)f->len);
     }
     drop_file(f);
-    if (request->destination == NULL) {
+    if (request->destination == NULL || (request->flags & TLY_FETCH_KEEP_SHARED) != 0) {
         f->block = map;
         f->data = map.at;
         f->shared = 1;

@@ -49,6 +49,37 @@ class Served(CommandTest):
         return json.loads(self.good("ls", path, "--json").out)["tensors"]
 
 
+class HandOver(Served):
+    """On one machine panels of some size are shared instead of copied; what is native is sent."""
+
+    def setUp(self):
+        super().setUp()
+        raw = struct.pack(f"<{256 * 200}f", *samples.floats(256 * 200))
+        samples.safetensors(self.folder / "l.safetensors", {"w": ("F32", (256, 200), raw)})
+        self.file = self.folder / "l.hrry"
+        self.good("import", self.folder / "l.safetensors", "-o", self.file)
+
+    def count(self, listen, *commands):
+        with self.serving(listen=listen) as server:
+            for command in commands:
+                self.good(command[0], server.address, *command[1:])
+        return server.stats["handed_over"]
+
+    def get(self, name, *layout):
+        return ("get", "w", "--raw", "-o", self.folder / name, *layout)
+
+    def test_panels_are_handed_over(self):
+        layout = ("-l", "ba16a64b", "--stored", "nk")
+        self.assertEqual(self.count(self.address, self.get("a", *layout), self.get("n")), 1)
+        self.assertEqual(self.count("tcp:127.0.0.1:0", self.get("b", *layout)), 0)
+        self.assertEqual((self.folder / "a").read_bytes(), (self.folder / "b").read_bytes())
+
+    def test_products_read_what_is_shared(self):
+        multiply = ("multiply", "w", "--kernel", "own", "--runs", "0")
+        self.assertGreater(self.count(self.address, multiply), 0)
+        self.assertEqual(self.count(self.address, (*multiply, "--pack-here")), 0)
+
+
 class Serve(Served):
     def test_says_what_it_does(self):
         with self.serving() as server:
