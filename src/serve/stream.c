@@ -513,7 +513,7 @@ static void hand_over(serve_stream *s) {
     const tly_handover message = {.total_data_bytes = v->len};
     uint8_t bytes[TLY_HANDOVER_LEN];
     tly_net_handover_put(&message, bytes);
-    if (tly_wire_send_private(c->wire, TLY_HANDOVER_TYPE, s->id, bytes, sizeof bytes, v->fd,
+    if (tly_wire_send_private(c->wire, TLY_HANDOVER_TYPE, s->id, bytes, sizeof bytes, v->share_fd,
                               &s->native, &s->error) != TLY_OK) {
         tly_serve_stream_fail(s, TLY_WIRE_SERVER_FAILED, s->error.message);
         return;
@@ -529,14 +529,16 @@ static void hand_over(serve_stream *s) {
 
 /* A variant is whole, or as whole as it gets. One that cannot be sealed is sent instead. */
 static void handing_moved(serve_stream *s) {
-    const tly_variant *v = s->reader.variant;
-    if (v->state == VARIANT_READY) {
-        s->handing = 0;
-        if (v->sealed) {
-            hand_over(s);
-        } else {
-            answer_in_frames(s);
-        }
+    tly_variant *v = s->reader.variant;
+    variant_share share = v->state == VARIANT_READY ? tly_variant_share(v) : VARIANT_SHARE_COPYING;
+    if (share == VARIANT_SHARE_COPYING) {
+        return; /* comes back here */
+    }
+    s->handing = 0;
+    if (share == VARIANT_SHARE_READY) {
+        hand_over(s);
+    } else {
+        answer_in_frames(s);
     }
 }
 

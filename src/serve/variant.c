@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/context.h"
@@ -91,6 +92,10 @@ static void close_file(tly_variant *v) {
     if (v->write_fd >= 0) {
         close(v->write_fd);
     }
+    if (v->share_fd >= 0 && v->share_fd != v->fd) {
+        close(v->share_fd);
+        v->server->variants.used -= cost(v->len);
+    }
     if (v->fd >= 0) {
         close(v->fd);
     }
@@ -112,18 +117,29 @@ static void free_variant(tly_variant *v) {
     tly_base_free(server->context, v, sizeof *v, _Alignof(tly_variant));
 }
 
+/* A memory file by a descriptor that can write and one that cannot. Returns 0 where there is none;
+ * what was opened is the caller's all the same. */
+static int open_memory(uint64_t len, int *out_write_fd, int *out_fd) {
+    char self[32];
+    *out_write_fd = memfd_create("tilery-variant", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*out_write_fd < 0 || ftruncate(*out_write_fd, (off_t)len) != 0) {
+        return 0;
+    }
+    snprintf(self, sizeof self, "/proc/self/fd/%d", *out_write_fd);
+    *out_fd = open(self, O_RDONLY | O_CLOEXEC);
+    return *out_fd >= 0;
+}
+
+/* No map that could write may be left. */
+static int seal_file(int fd) {
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0;
+}
+
 /* The readers' map is made of a descriptor that cannot write: a writable map, even one that could
  * only become writable, would keep the file from being sealed. */
 static int open_file(tly_variant *v) {
-    char self[32];
     void *map;
-    v->write_fd = memfd_create("tilery-variant", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (v->write_fd < 0 || ftruncate(v->write_fd, (off_t)v->len) != 0) {
-        return 0;
-    }
-    snprintf(self, sizeof self, "/proc/self/fd/%d", v->write_fd);
-    v->fd = open(self, O_RDONLY | O_CLOEXEC);
-    if (v->fd < 0) {
+    if (!open_memory(v->len, &v->write_fd, &v->fd)) {
         return 0;
     }
     map = mmap(NULL, (size_t)v->len, PROT_READ, MAP_SHARED, v->fd, 0);
@@ -227,8 +243,12 @@ static void seal(uv_work_t *work) {
     tly_variant *v = work->data;
     munmap(v->write_map, (size_t)v->len);
     v->write_map = NULL;
-    v->sealed = fcntl(v->write_fd, F_ADD_SEALS,
-                      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0;
+    if (seal_file(v->write_fd)) {
+        v->share_fd = v->fd;
+        v->share = VARIANT_SHARE_READY;
+    } else {
+        v->share = VARIANT_SHARE_NEVER;
+    }
     close(v->write_fd);
     v->write_fd = -1;
 }
@@ -282,6 +302,59 @@ static void sealed(uv_work_t *work, int status) {
     server = v->server;
     let_go(v);
     tly_variants_keep(server);
+}
+
+/* ---- a copy that can be sealed, of a file on disk ---- */
+
+/* On a thread of the pool. A file that was cut short meanwhile gives no copy. */
+static void copy_file(uv_work_t *work) {
+    tly_variant *v = work->data;
+    off_t offset = (off_t)v->file_offset;
+    uint64_t left = v->len;
+    int write_fd = -1, fd = -1;
+    int ok = open_memory(v->len, &write_fd, &fd);
+    while (ok && left != 0) {
+        ssize_t n = sendfile(write_fd, v->fd, &offset, left < (1u << 30) ? (size_t)left : 1u << 30);
+        ok = n > 0 || (n < 0 && errno == EINTR);
+        left -= n > 0 ? (uint64_t)n : 0;
+    }
+    ok = ok && seal_file(write_fd);
+    if (write_fd >= 0) {
+        close(write_fd);
+    }
+    if (!ok && fd >= 0) {
+        close(fd);
+    }
+    v->share_fd = ok ? fd : -1;
+}
+
+static void file_copied(uv_work_t *work, int status) {
+    tly_variant *v = work->data;
+    (void)status; /* work is never cancelled */
+    v->busy--;
+    v->share = v->share_fd >= 0 ? VARIANT_SHARE_READY : VARIANT_SHARE_NEVER;
+    if (v->share_fd < 0) {
+        v->server->variants.used -= cost(v->len);
+    }
+    tell_readers(v);
+    let_go(v);
+}
+
+variant_share tly_variant_share(tly_variant *variant) {
+    tly_variant *v = variant;
+    tly_variants *all = &v->server->variants;
+    if (v->share == VARIANT_SHARE_NEW) {
+        v->busy++; /* stays meanwhile */
+        v->share = make_room(all, v->len) ? VARIANT_SHARE_COPYING : VARIANT_SHARE_NEVER;
+        v->busy--;
+        if (v->share == VARIANT_SHARE_COPYING) {
+            all->used += cost(v->len);
+            v->busy++;
+            v->sharing.data = v;
+            uv_queue_work(&v->server->loop, &v->sharing, copy_file, file_copied);
+        }
+    }
+    return v->share;
 }
 
 /* The last piece is there. A source that changed meanwhile has given us bytes of two files. */
@@ -425,7 +498,7 @@ static tly_variant *new_variant(tly_server *server, serve_answer *answer, uint64
         return NULL;
     }
     v->server = server;
-    v->fd = v->write_fd = -1;
+    v->fd = v->write_fd = v->share_fd = -1;
     v->len = a->total;
     all->used += cost(v->len);
     v->key_len = a->variant_len;

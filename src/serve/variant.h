@@ -17,6 +17,14 @@
 typedef struct tly_variant tly_variant;
 typedef struct tly_server tly_server;
 
+/* Can a variant be handed over? */
+typedef enum variant_share {
+    VARIANT_SHARE_NEW = 0,     /* nobody asked */
+    VARIANT_SHARE_COPYING = 1, /* its file cannot be sealed, so a copy is being made that can */
+    VARIANT_SHARE_READY = 2,
+    VARIANT_SHARE_NEVER = 3
+} variant_share;
+
 typedef enum variant_state {
     VARIANT_FILLING = 0,
     VARIANT_SEALING = 1, /* packed; the writable map goes and the file is sealed */
@@ -52,7 +60,9 @@ struct tly_variant {
     uint64_t hash;
     variant_state state;
     int listed; /* can be found */
-    int sealed;
+    variant_share share;
+    int share_fd; /* sealed; `fd` itself, or a copy; -1: none */
+    uv_work_t sharing;
     int fd; /* read-only */
     int write_fd;
     uint8_t *map;         /* read-only */
@@ -90,6 +100,10 @@ void tly_variant_join(tly_variant *variant, variant_reader *reader);
 
 /* Ends the reading. A variant that is still being made and that nobody reads is given up. */
 void tly_variant_close(variant_reader *reader);
+
+/* Whether the file of a whole variant can be handed over; starts what there is to do for that, and
+ * the readers are told when it is done. */
+variant_share tly_variant_share(tly_variant *variant);
 
 /* What was made from tensors in memory is not found any more: an address may come to hold another
  * tensor. */

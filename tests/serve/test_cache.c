@@ -460,6 +460,35 @@ static void restart_finds_variants(void **state) {
     kept_cleanup(&k);
 }
 
+/* Also handed over: a file on disk cannot be sealed, so a copy is, once for all who ask. Where
+ * there is no room for one, the tensor comes in frames. */
+static void kept_variants_are_handed_over(void **state) {
+    const tly_client_options sharing = {.size = sizeof sharing, .flags = TLY_CLIENT_SHARED};
+    tly_panel_profile a;
+    kept k;
+    (void)state;
+    kept_init(&k);
+    profile_of("nr16", &a);
+    expect_kept_panel(&k, &a);
+    wait_for_kept(&k, 1);
+    for (int room = 0; room < 2; room++) {
+        k.options.cache_len = room ? 64u << 20 : (1u << 20) + 16384; /* for one of 1 MiB */
+        restart(&k);
+        for (int i = 0; i < 3; i++) {
+            tly_client *client;
+            tly_error error;
+            CHECK_OK(tly_client_connect(k.f.context, k.f.address, &sharing, &client, &error),
+                     &error);
+            expect_panel(&k.f, client, "w", &a, kept_shape, k.bytes);
+            tly_client_free(client);
+        }
+        assert_int_equal(stats_of(&k.f).num_packings, 0);
+        assert_int_equal(stats_of(&k.f).num_restored, 1);
+        assert_int_equal(stats_of(&k.f).num_handed_over, room ? 3 : 0);
+    }
+    kept_cleanup(&k);
+}
+
 /* Damage of any kind, and a source that has changed: packed anew, and right. */
 static void kept_files_are_checked(void **state) {
     static const uint8_t byte = 0xA5;
@@ -553,6 +582,7 @@ int main(void) {
         cmocka_unit_test(changed_source_is_packed_anew),
         cmocka_unit_test(gaps_are_zeros),
         cmocka_unit_test(restart_finds_variants),
+        cmocka_unit_test(kept_variants_are_handed_over),
         cmocka_unit_test(kept_files_are_checked),
         cmocka_unit_test(kept_files_are_bounded),
         cmocka_unit_test(folders_of_others_are_refused),
