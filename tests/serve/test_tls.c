@@ -172,6 +172,70 @@ static void plain_server(void **state) {
     secured_cleanup(&s);
 }
 
+/* Runs a command of the shell with the folder of certificates as $D; its exit code. */
+static int shell(const secured *s, const char *format, int port) {
+    char script[600], command[800];
+    snprintf(script, sizeof script, format, port);
+    snprintf(command, sizeof command, "D='%s'; { %s\n} >/dev/null 2>&1 </dev/null", s->f.folder,
+             script);
+    return system(command);
+}
+
+/* Inside of TLS another protocol could be spoken: both sides insist on theirs. The program openssl
+ * plays a client and a server of other protocols, with certificates that fit. */
+static void other_protocols_are_refused(void **state) {
+    static const char client[] = "openssl s_client -connect 127.0.0.1:%d -CAfile $D/ca.pem "
+                                 "-verify_return_error ";
+    tly_tls_options trust = {.size = sizeof trust};
+    tly_server_options options = {.max_connections = 8};
+    char format[300], address[64];
+    tly_client *made;
+    tly_error error;
+    secured s;
+    int port;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    secured_start(&s, &options);
+    port = atoi(strrchr(s.f.address, ':') + 1);
+    snprintf(format, sizeof format, "%s-alpn hurray/1", client);
+    assert_int_equal(shell(&s, format, port), 0);
+    snprintf(format, sizeof format, "%s-alpn http/1.1,hurray/1", client);
+    assert_int_equal(shell(&s, format, port), 0);
+    snprintf(format, sizeof format, "%s-alpn http/1.1,hurray/2", client);
+    assert_int_not_equal(shell(&s, format, port), 0);
+    fixture_stop(&s.f);
+    tly_server_free(s.f.server);
+    s.f.server = NULL;
+    /* The port is free again: there is a server of another protocol now, and then one of none. */
+    trust.ca = s.ca;
+    snprintf(address, sizeof address, "tls:127.0.0.1:%d", port);
+    for (int named = 0; named < 2; named++) {
+        tly_status status = TLY_IO;
+        snprintf(format, sizeof format,
+                 "timeout 5 openssl s_server -accept 127.0.0.1:%%d -cert $D/server.pem "
+                 "-key $D/server.key -tls1_3 -www -naccept 1 %s & ",
+                 named ? "-alpn h2" : "");
+        assert_int_equal(shell(&s, format, port), 0);
+        for (int i = 0; i < 200; i++) { /* until it listens */
+            status = connect_as(&s, address, &trust, &made, &error);
+            if (status != TLY_OK && strstr(error.message, "refused") == NULL) {
+                break;
+            }
+            usleep(10000);
+        }
+        if (status != TLY_IO || strcmp(error.rule, "tls") != 0) {
+            fail_msg("%s (%s): %s", tly_status_name(status), error.rule, error.message);
+        }
+        if (strstr(error.message, "hurray/1") == NULL &&
+            strstr(error.message, "application protocol") == NULL) {
+            fail_msg("\"%s\" does not name the protocol", error.message);
+        }
+    }
+    secured_cleanup(&s);
+}
+
 static void files_that_are_wrong(void **state) {
     tly_server *server;
     tly_server_options options = {.size = sizeof options};
@@ -200,6 +264,7 @@ int main(void) {
         cmocka_unit_test(strangers_stay_outside),
         cmocka_unit_test(client_certificates),
         cmocka_unit_test(plain_server),
+        cmocka_unit_test(other_protocols_are_refused),
         cmocka_unit_test(files_that_are_wrong),
     };
     return cmocka_run_group_tests_name("serve/tls", tests, NULL, NULL);
