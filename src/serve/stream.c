@@ -456,8 +456,6 @@ static uint64_t say_range(serve_stream *s) {
     const tly_answer *a = &s->answer->answer;
     tly_range wanted, range = {0};
     uint8_t bytes[TLY_RANGE_LEN];
-    int can_begin_anywhere =
-        a->maker == NULL || tly_maker_copies(a->maker) || s->reader.variant != NULL;
     if (!c->has_ranges || a->num_members != 0 || a->variant_len == 0 || a->source.inode == 0 ||
         !tly_net_range_find(&s->answer->request.layouts, &wanted)) {
         return 0;
@@ -466,7 +464,7 @@ static uint64_t say_range(serve_stream *s) {
         tly_base_store_u64(range.version + 8 * i,
                            tly_panel_hash64(a->variant, a->variant_len, i + 1, 1));
     }
-    if (can_begin_anywhere && wanted.first <= a->total &&
+    if (wanted.first <= a->total &&
         memcmp(wanted.version, range.version, sizeof range.version) == 0) {
         range.first = wanted.first;
     }

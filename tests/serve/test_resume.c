@@ -193,15 +193,16 @@ static tly_status fetch(rig *r, const char *address, const tly_panel_profile *pr
     return tly_fetch_with_retries(r->f.context, address, &options, &retry, &request, out, error);
 }
 
-/* Cut four times: everything is right, nothing comes twice but the frame that was under way. */
+/* Cut four times: everything is right, nothing comes twice but the frame that was under way. Native,
+ * from a variant that is shared, and packed for one client alone. */
 static void goes_on_where_it_ended(void **state) {
-    for (int packed = 0; packed < 2; packed++) {
+    for (int packed = 0; packed < 3; packed++) {
         tly_panel_profile profile;
         tly_fetched *whole, *pieces;
         tly_error error;
         rig r;
         (void)state;
-        rig_init(&r, packed ? 64u << 20 : 0);
+        rig_init(&r, packed == 1 ? 64u << 20 : 0);
         CHECK_OK(tly_panel_by_name("ba16a64b", TLY_F32, 0, &profile, &error), &error);
         CHECK_OK(fetch(&r, r.f.address, packed ? &profile : NULL, 2, &whole, &error), &error);
         r.memory = NULL; /* it is whole's now */
