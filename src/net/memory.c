@@ -56,7 +56,9 @@ int tly_net_block_map(int fd, uint64_t offset, uint64_t len, uint64_t alignment,
     if (tly_base_add_u64(len, alignment, &whole) || whole > SIZE_MAX) {
         return 0;
     }
-    base = mmap(NULL, (size_t)whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    /* At least a page behind the file can be read: kernels load the next row before they see that
+     * there is none. */
+    base = mmap(NULL, (size_t)whole, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (base == MAP_FAILED) {
         return 0;
     }

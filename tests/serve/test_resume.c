@@ -193,8 +193,8 @@ static tly_status fetch(rig *r, const char *address, const tly_panel_profile *pr
     return tly_fetch_with_retries(r->f.context, address, &options, &retry, &request, out, error);
 }
 
-/* Cut four times: everything is right, nothing comes twice but the frame that was under way. Native,
- * from a variant that is shared, and packed for one client alone. */
+/* Cut four times: everything is right, nothing comes twice but the frame that was under way.
+ * Native, from a variant that is shared, and packed for one client alone. */
 static void goes_on_where_it_ended(void **state) {
     for (int packed = 0; packed < 3; packed++) {
         tly_panel_profile profile;
