@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pto/profile/ieee_rows.h"
+#include "pto/profile/ieee_series_template.h"
 
 /* --- doubles ---------------------------------------------------------------------------------- */
 
@@ -29,60 +30,6 @@ static inline lanes settle(wide y, double error, vector *out) {
     return v_equal(lower, upper);
 }
 
-/* Four times the relative error of exp_wide (2^-42: the term of r^11 is left out). */
-#define EXP_ERROR 0x1p-40
-
-/* e^x = 2^k e^r with |r| <= ln 2 / 2; r has 47 good bits, the series of e^r 41. */
-static inline doubles exp_wide(doubles x) {
-    const doubles shift = d_set(0x1.8p52);
-    doubles shifted = d_fma(x, d_set(0x1.71547652b82fep0), shift);
-    doubles k = shifted - shift;
-    doubles r = d_fnma(k, d_set(0x1.62e42fefa39efp-1), x);
-    doubles r2 = r * r;
-    doubles low = d_fma(r, d_set(1.0), d_set(1.0));
-    doubles p2 = d_fma(r, d_set(1.0 / 6), d_set(1.0 / 2));
-    doubles p4 = d_fma(r, d_set(1.0 / 120), d_set(1.0 / 24));
-    doubles p6 = d_fma(r, d_set(1.0 / 5040), d_set(1.0 / 720));
-    doubles p8 = d_fma(r, d_set(1.0 / 362880), d_set(1.0 / 40320));
-    doubles high = d_fma(r2, d_set(1.0 / 3628800), p8);
-    high = d_fma(r2, high, p6);
-    high = d_fma(r2, high, p4);
-    high = d_fma(r2, high, p2);
-    doubles y = d_fma(r2, high, low);
-    /* k stands in the low bits of `shifted`: it goes to the exponent */
-    return (doubles)((long_words)y + ((long_words)shifted << 52));
-}
-
-/* Eight times the relative error of log_wide, which is that of its last few roundings. */
-#define LOG_ERROR 0x1p-47
-
-/* ln x = e ln 2 + 2 atanh z, where x = 2^e m with m in 0.70 .. 1.42 and z = (m - 1) / (m + 1); both
- * are exact before the division. |z| < 0.172: what is left out is 2^-50 of the result. */
-static inline doubles log_wide(doubles x) {
-    const uint64_t least = UINT64_C(0x3FE6A09E667F3BCD); /* of m */
-    const doubles one = d_set(1.0);
-    long_words over = (long_words)x - least;
-    doubles m = (doubles)((over & UINT64_C(0x000FFFFFFFFFFFFF)) + least);
-    long_words biased = (over + (UINT64_C(1024) << 52)) >> 52;
-    /* an integer in the low bits of 2^52 */
-    doubles e = (doubles)(biased | UINT64_C(0x4330000000000000)) - d_set(0x1p52 + 1024);
-    doubles z = (m - one) / (m + one);
-    doubles s = z * z;
-    doubles sum = d_set(1.0 / 17);
-    for (int n = 15; n > 1; n -= 2) {
-        sum = d_fma(sum, s, d_set(1.0 / n));
-    }
-    doubles twice = z + z;
-    return d_fma(e, d_set(0x1.62e42fefa39efp-1), d_fma(twice * s, sum, twice));
-}
-
-/* Twice the relative error of two roundings. */
-#define RSQRT_ERROR 0x1p-51
-
-static inline doubles rsqrt_wide(doubles x) {
-    return d_set(1.0) / d_sqrt(x);
-}
-
 /* --- one vector ------------------------------------------------------------------------------- */
 
 /* The lanes that vectors leave, one by one. */
@@ -102,11 +49,6 @@ static inline uint8_t flag_if(uint8_t flag, lanes where) {
     return l_bits(where) != 0 ? flag : 0;
 }
 
-/* The largest operand whose exponential is a number, and the smallest whose exponential is not 0.
- */
-#define EXP_MOST  0x1.62e42ep6f
-#define EXP_LEAST (-0x1.9fe368p6f)
-
 static __attribute__((noinline)) void exp_vector(const float *value, float *out, uint8_t *flags) {
     const vector infinity = v_set(__builtin_inff()), zero = v_set(0.0f);
     vector x = v_load(value), y;
@@ -114,7 +56,7 @@ static __attribute__((noinline)) void exp_vector(const float *value, float *out,
     lanes beyond = l_or(above, below);
     wide w = widen(v_choose(beyond, zero, x));
     lanes done =
-        l_without(settle((wide){exp_wide(w.low), exp_wide(w.high)}, EXP_ERROR, &y), beyond);
+        l_without(settle((wide){series_exp(w.low), series_exp(w.high)}, EXP_ERROR, &y), beyond);
     lanes tiny = l_and(done, v_less(y, v_set(0x1p-126f)));
     v_store(out, v_choose(above, infinity, v_choose(below, zero, y)));
     /* infinities are exact */
@@ -136,7 +78,7 @@ static inline void log_vector(const float *value, float *out, uint8_t *flags) {
     vector given = v_load(value), x = given, y;
     lanes good = positive(&x);
     wide w = widen(x);
-    lanes done = l_and(good, settle((wide){log_wide(w.low), log_wide(w.high)}, LOG_ERROR, &y));
+    lanes done = l_and(good, settle((wide){series_log(w.low), series_log(w.high)}, LOG_ERROR, &y));
     v_store(out, y);
     *flags |= flag_if(TLY_PTO_FLAG_INEXACT, v_unequal(x, v_set(1.0f)));
     finish(TLY_PTO_TILE_LOG, given, done, out, flags);
@@ -152,7 +94,7 @@ static inline void rsqrt_vector(const float *value, float *out, uint8_t *flags) 
     lanes good = positive(&x);
     wide w = widen(x);
     lanes done =
-        l_and(good, settle((wide){rsqrt_wide(w.low), rsqrt_wide(w.high)}, RSQRT_ERROR, &y));
+        l_and(good, settle((wide){series_rsqrt(w.low), series_rsqrt(w.high)}, RSQRT_ERROR, &y));
     v_store(out, y);
     wide root = widen(y);
     bool exact = is_exact(root.low, w.low) && is_exact(root.high, w.high);

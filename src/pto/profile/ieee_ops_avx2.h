@@ -127,6 +127,12 @@ static inline doubles d_fms(doubles a, doubles b, doubles c) { /* a * b - c */
 static inline doubles d_fnma(doubles a, doubles b, doubles c) { /* c - a * b */
     return _mm256_fnmadd_pd(a, b, c);
 }
+static inline long_words d_bits(doubles d) {
+    return (long_words)d;
+}
+static inline doubles d_of_bits(long_words w) {
+    return (doubles)w;
+}
 static inline doubles d_sqrt(doubles d) {
     return _mm256_sqrt_pd(d);
 }

@@ -110,39 +110,43 @@ float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags)
     return value;
 }
 
+#if defined(__x86_64__)
+static void vector_row(const tly_pto_ieee_row_kernels *kernels, tly_pto_tile_unary op,
+                       const float *value, float *out, size_t count, uint8_t *flags) {
+    switch (op) {
+    case TLY_PTO_TILE_EXP:
+        kernels->exp(value, out, count, flags);
+        break;
+    case TLY_PTO_TILE_LOG:
+        kernels->log(value, out, count, flags);
+        break;
+    case TLY_PTO_TILE_RSQRT:
+        kernels->rsqrt(value, out, count, flags);
+        break;
+    default:
+        kernels->roots(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
+        break;
+    }
+}
+#endif
+
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags) {
+    if (dtype != TLY_PTO_FP32 || op < TLY_PTO_TILE_SQRT || !host_fits()) {
+        return false;
+    }
 #if defined(__x86_64__)
     const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
-    if (kernels != NULL && dtype == TLY_PTO_FP32 && op >= TLY_PTO_TILE_SQRT) {
-        if (count == 0) {
-            return true;
-        }
-        switch (op) {
-        case TLY_PTO_TILE_EXP:
-            kernels->exp(value, out, count, flags);
-            break;
-        case TLY_PTO_TILE_LOG:
-            kernels->log(value, out, count, flags);
-            break;
-        case TLY_PTO_TILE_RSQRT:
-            kernels->rsqrt(value, out, count, flags);
-            break;
-        default:
-            kernels->roots(op == TLY_PTO_TILE_RECIP, value, out, count, flags);
-            break;
-        }
+    if (kernels != NULL && count > 0) {
+        vector_row(kernels, op, value, out, count, flags);
         return true;
     }
 #endif
     (void)simd;
-    (void)op;
-    (void)dtype;
-    (void)value;
-    (void)out;
-    (void)count;
-    (void)flags;
-    return false;
+    if (count > 0) {
+        tly_pto_ieee_unary_f32_portable(op, value, out, count, flags);
+    }
+    return true;
 }
 
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
