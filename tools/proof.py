@@ -58,7 +58,7 @@ def run_reported_row(house, row, seed):
     elif "processor" in row:
         report = emulated.emulated(house, row, seed)
     else:
-        report = builds.sanitized(house, row["sanitizer"], row["suites"])
+        report = builds.sanitized(house, row["sanitizer"], row["suites"], row.get("tests", ()))
     return report.passed, report.failed, report.lines
 
 

@@ -79,6 +79,9 @@ _tilery() {
     run:--memory) :; return ;;
     run:--entry) :; return ;;
     run:--stop-pc) :; return ;;
+    run:--pes) :; return ;;
+    run:--threads) :; return ;;
+    run:--round) :; return ;;
     run:--max-steps) :; return ;;
     run:--stack-top) :; return ;;
     run:--arg) :; return ;;
@@ -123,7 +126,7 @@ _tilery() {
         ld) COMPREPLY=($(compgen -W '-o --output --format --address --entry --ignore-identity -h --help' -- "$word")) ;;
         isa) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         doctor) COMPREPLY=($(compgen -W '--isa --format --json -h --help' -- "$word")) ;;
-        run) COMPREPLY=($(compgen -W '--profile --memory --entry --stop-pc --max-steps --stack-top --arg --result --golden --trace --stats --state --script --tiles --dump-tiles --tensor --tile --from --stored --out --out-tile --free-at --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
+        run) COMPREPLY=($(compgen -W '--profile --memory --entry --stop-pc --pes --threads --round --max-steps --stack-top --arg --result --golden --trace --stats --state --script --tiles --dump-tiles --tensor --tile --from --stored --out --out-tile --free-at --isa --format --address --ignore-identity -h --help' -- "$word")) ;;
         check) COMPREPLY=($(compgen -W '--only --jobs --show -h --help' -- "$word")) ;;
         bench) COMPREPLY=($(compgen -W '--filter --json --list --profile --runs -h --help' -- "$word")) ;;
         help) COMPREPLY=($(compgen -W '-h --help' -- "$word")) ;;

@@ -89,7 +89,8 @@ typedef enum tly_pto_end {
     TLY_PTO_END_FAULT, /* a step was refused, and the ring that took the trap has no vector */
     TLY_PTO_END_LIMIT, /* the number of steps is used up */
     TLY_PTO_END_FETCH, /* TPC is odd, or the instruction does not lie in memory */
-    TLY_PTO_END_ASKED  /* the observer said so */
+    TLY_PTO_END_ASKED, /* the observer said so */
+    TLY_PTO_END_OTHER  /* another element of its team ended the run (tilery/pto_team.h) */
 } tly_pto_end;
 
 /* One step, as the observer sees it when it is over. */

@@ -17,6 +17,7 @@
 #include <tilery/pack.h>
 #include <tilery/panel.h>
 #include <tilery/pto.h>
+#include <tilery/pto_team.h>
 #include <tilery/save.h>
 #include <tilery/serve.h>
 #include <tilery/status.h>

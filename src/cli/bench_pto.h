@@ -35,5 +35,7 @@ tly_status tly_bench_run_ieee_gemm_f32(tly_bench *bench, const tly_bench_case *s
                                        tly_error *error);
 tly_status tly_bench_run_ieee_gemm_bf16(tly_bench *bench, const tly_bench_case *self,
                                         tly_error *error);
+tly_status tly_bench_run_ieee_gemm_threads(tly_bench *bench, const tly_bench_case *self,
+                                           tly_error *error);
 
 #endif

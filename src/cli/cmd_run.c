@@ -21,7 +21,9 @@
 #include "pto/create.h"
 #include "pto/fields.h"
 #include "pto/profile/profile.h"
+#include "pto/team.h"
 
+enum { STACKS = 16, MAX_STACK = 1 << 20 };
 enum { DEFAULT_QUEUES = 16, MAX_ARGUMENTS = 8, FIRST_ARGUMENT = 2, ABI_SP = 1, SHOWN_BYTES = 16 };
 
 /* Symbols of the harness that public test programs are written for. */
@@ -32,11 +34,12 @@ static const char RESULT_SIZE_SYMBOL[] = "cross_model_result_size";
 typedef struct run_command {
     tly_cli *cli;
     const tly_context *context;
-    tly_pto_machine *machine;
+    tly_pto_team *team;       /* NULL without --pes */
+    tly_pto_machine *machine; /* element 0 of the team */
     tly_program program;
     tly_loaded loaded;
     tly_load_options load;
-    tly_tracer tracer;
+    tly_tracer tracers[TLY_PTO_TEAM_MAX]; /* one for each element */
     tly_run_stats stats;
     tly_bindings bindings;
     uint64_t stop_pc;
@@ -81,12 +84,47 @@ static tly_status make_machine(run_command *r, tly_isa_release release, tly_erro
         return status;
     }
     config.app_limit = config.memory_bytes / 4 * 3;
-    return tly_pto_machine_new(r->context, &config, &r->machine, error);
+    if (!tly_cli_given(r->cli, TLY_CLI_RUN_PES)) {
+        return tly_pto_machine_new(r->context, &config, &r->machine, error);
+    }
+    status = tly_pto_team_make(
+        r->context, &config, (uint32_t)tly_cli_number(r->cli, TLY_CLI_RUN_PES, 1), &r->team, error);
+    r->machine = status == TLY_OK ? tly_pto_team_machine(r->team, 0) : NULL;
+    return status;
+}
+
+static void free_machine(run_command *r) {
+    if (r->team == NULL) {
+        tly_pto_machine_free(r->machine);
+    }
+    tly_pto_team_free(r->team);
+}
+
+static uint32_t num_elements(const run_command *r) {
+    return r->team != NULL ? tly_pto_team_size(r->team) : 1;
+}
+
+static tly_pto_machine *machine_of(const run_command *r, uint32_t element) {
+    return r->team != NULL ? tly_pto_team_machine(r->team, element) : r->machine;
 }
 
 /* Address of a symbol that need not be there. */
 static bool optional_symbol(const run_command *r, const char *name, uint64_t *out_address) {
     return tly_loaded_address(&r->loaded, name, out_address, NULL, NULL) == TLY_OK;
+}
+
+/* The other elements start as element 0, with stacks below its own. */
+static void set_other_elements(run_command *r, uint64_t stack) {
+    const tly_pto_core *first = &r->machine->core;
+    uint64_t step = stack / STACKS < MAX_STACK ? stack / STACKS : MAX_STACK;
+    for (uint32_t i = 1; i < num_elements(r); i++) {
+        tly_pto_core *core = &machine_of(r, i)->core;
+        uint64_t *gprs = core->gprs[i];
+        memcpy(gprs, first->gprs[0], sizeof(first->gprs[0]));
+        gprs[ABI_SP] = gprs[TLY_PTO_SP] = stack - i * (step & ~UINT64_C(15));
+        core->context.tpc = first->context.tpc;
+        core->context.return_address = first->context.return_address;
+    }
 }
 
 static tly_status set_registers(run_command *r, tly_error *error) {
@@ -121,12 +159,13 @@ static tly_status set_registers(run_command *r, tly_error *error) {
     /* a program that returns comes to the stop address */
     gprs[TLY_PTO_RA] = r->stop_pc;
     r->machine->core.context.return_address = r->stop_pc;
+    set_other_elements(r, stack);
     return status;
 }
 
 static int observe(void *user, tly_pto_machine *m, const tly_pto_step *step) {
     run_command *r = user;
-    int goes_on = tly_tracer_observe(&r->tracer, m, step);
+    int goes_on = tly_tracer_observe(&r->tracers[m->element], m, step);
     if (r->frees && m->core.context.tpc == r->free_at) {
         tly_bind_give_back(&r->bindings, m);
     }
@@ -142,14 +181,18 @@ static tly_status choose_frees(run_command *r, tly_error *error) {
 
 static void choose_trace(run_command *r) {
     const char *trace = tly_cli_value(r->cli, TLY_CLI_RUN_TRACE, NULL);
-    r->tracer = (tly_tracer){.out = stderr,
-                             .loaded = &r->loaded,
-                             .release = r->machine->release,
-                             .stats = tly_cli_given(r->cli, TLY_CLI_RUN_STATS) ? &r->stats : NULL};
+    tly_tracer tracer = {.out = stderr,
+                         .loaded = &r->loaded,
+                         .release = r->machine->release,
+                         .of_team = r->team != NULL,
+                         .stats = tly_cli_given(r->cli, TLY_CLI_RUN_STATS) ? &r->stats : NULL};
     if (trace != NULL) {
-        r->tracer.form = strcmp(trace, "text") == 0 ? TLY_TRACE_TEXT : TLY_TRACE_JSONL;
+        tracer.form = strcmp(trace, "text") == 0 ? TLY_TRACE_TEXT : TLY_TRACE_JSONL;
     }
-    r->observed = trace != NULL || r->tracer.stats != NULL || r->frees;
+    for (uint32_t i = 0; i < num_elements(r); i++) {
+        r->tracers[i] = tracer;
+    }
+    r->observed = trace != NULL || tracer.stats != NULL || r->frees;
 }
 
 /* The instruction at an address, as far as memory has one. */
@@ -173,36 +216,51 @@ static const char *hint_for(const run_command *r, uint32_t rule) {
                              : "";
 }
 
-/* A clean end is TLY_OK; everything else says what, where and why. */
-static tly_status report(const run_command *r, const tly_pto_run_result *result, tly_error *error) {
-    const tly_pto_core *core = &r->machine->core;
+/* A clean end is TLY_OK; everything else says what, where and why. `who` begins the message. */
+static tly_status report(const run_command *r, const tly_pto_machine *m, const char *who,
+                         const tly_pto_run_result *result, tly_error *error) {
+    const tly_pto_core *core = &m->core;
     char reason[256], insn[TLY_ASM_MAX_TEXT];
     uint64_t pc = core->saved[core->current_acr].context.tpc;
     switch (result->end) {
     case TLY_PTO_END_STOP:
         return TLY_OK;
     case TLY_PTO_END_FAULT:
-        tly_pto_reason_text(&r->machine->reason, reason, sizeof reason);
+        tly_pto_reason_text(&m->reason, reason, sizeof reason);
         return tly_base_fail(
-            error, TLY_GUEST_FAULT, TLY_NO_OFFSET, tly_pto_rule_name(r->machine->reason.rule),
-            "%s at 0x%" PRIx64 " (%s), address 0x%" PRIx64 ", after %" PRIu64 " steps: %s%s",
+            error, TLY_GUEST_FAULT, TLY_NO_OFFSET, tly_pto_rule_name(m->reason.rule),
+            "%s%s at 0x%" PRIx64 " (%s), address 0x%" PRIx64 ", after %" PRIu64 " steps: %s%s", who,
             tly_pto_fault_name(core->last_fault), pc, insn_at(r, pc, insn, sizeof insn),
-            core->fault_address, result->num_steps, reason, hint_for(r, r->machine->reason.rule));
+            core->fault_address, result->num_steps, reason, hint_for(r, m->reason.rule));
     case TLY_PTO_END_FETCH:
         return tly_base_fail(error, TLY_GUEST_FAULT, TLY_NO_OFFSET, "run-fetch",
-                             "no instruction can be fetched from 0x%" PRIx64 " after %" PRIu64
+                             "%sno instruction can be fetched from 0x%" PRIx64 " after %" PRIu64
                              " steps: %s; the program stops at 0x%" PRIx64 " (--stop-pc)",
-                             core->context.tpc, result->num_steps,
+                             who, core->context.tpc, result->num_steps,
                              (core->context.tpc & 1) != 0 ? "the address is odd"
                                                           : "it does not lie in memory",
                              r->stop_pc);
     default:
         return tly_base_fail(error, TLY_STEP_LIMIT, TLY_NO_OFFSET, "run-steps",
-                             "%" PRIu64 " steps were not enough: the program is at 0x%" PRIx64
+                             "%s%" PRIu64 " steps were not enough: the program is at 0x%" PRIx64
                              " (%s); allow more with --max-steps",
-                             result->num_steps, core->context.tpc,
+                             who, result->num_steps, core->context.tpc,
                              insn_at(r, core->context.tpc, insn, sizeof insn));
     }
+}
+
+/* Of the element that ended the run, else of the first one that did not reach the end. */
+static tly_status report_team(const run_command *r, const tly_pto_team_run_result *result,
+                              tly_error *error) {
+    tly_status status = TLY_OK;
+    uint32_t first = result->first >= 0 ? (uint32_t)result->first : 0;
+    uint32_t end = result->first >= 0 ? first + 1 : result->num_elements;
+    for (uint32_t i = first; i < end && status == TLY_OK; i++) {
+        char who[24];
+        snprintf(who, sizeof who, "element %u: ", i);
+        status = report(r, machine_of(r, i), who, &result->elements[i], error);
+    }
+    return status;
 }
 
 /* "ADDRESS,LEN", "SYMBOL" (with its size) or "SYMBOL,LEN". */
@@ -289,7 +347,11 @@ static tly_status show_state(const run_command *r, tly_error *error) {
                              .release = r->machine->release};
     tly_status status = tly_pto_machine_new(r->context, &config, &reset, error);
     if (status == TLY_OK) {
-        tly_run_state_json(r->cli->out, r->machine, reset);
+        if (r->team != NULL) {
+            tly_run_team_state_json(r->cli->out, r->team, reset);
+        } else {
+            tly_run_state_json(r->cli->out, r->machine, reset);
+        }
     }
     tly_pto_machine_free(reset);
     return status;
@@ -310,27 +372,58 @@ static tly_status run_script(run_command *r, const char *path, const tly_pto_run
     return status;
 }
 
+static tly_status run_team(const run_command *r, const tly_pto_run_options *options,
+                           tly_error *error) {
+    const tly_pto_team_run_options of_team = {
+        .size = sizeof of_team,
+        .threads = (uint32_t)tly_cli_number(r->cli, TLY_CLI_RUN_THREADS, 1),
+        .round_steps = tly_cli_number(r->cli, TLY_CLI_RUN_ROUND, 0),
+        .stop_pc = options->stop_pc,
+        .max_steps = options->max_steps,
+        .observer = options->observer,
+        .user = options->user};
+    tly_pto_team_run_result result = {.size = sizeof result};
+    tly_status status = tly_pto_team_run(r->team, &of_team, &result, error);
+    return status == TLY_OK ? report_team(r, &result, error) : status;
+}
+
 static tly_status run_program(run_command *r, tly_error *error) {
     tly_pto_run_options options = {.size = sizeof options,
                                    .stop_pc = r->stop_pc,
                                    .max_steps =
                                        tly_cli_number(r->cli, TLY_CLI_RUN_MAX_STEPS, UINT64_MAX)};
-    tly_pto_run_result result;
+    tly_status status;
     if (r->observed) {
         options.observer = observe;
         options.user = r;
-        tly_tracer_start(&r->tracer, r->machine);
+        for (uint32_t i = 0; i < num_elements(r); i++) {
+            tly_tracer_start(&r->tracers[i], machine_of(r, i));
+        }
     }
     const char *script = tly_cli_value(r->cli, TLY_CLI_RUN_SCRIPT, NULL);
     if (script != NULL) {
         return run_script(r, script, &options, error);
     }
-    tly_pto_run(r->machine, &options, &result);
-    tly_status status = report(r, &result, error);
-    if (r->tracer.stats != NULL) {
+    if (r->team != NULL) {
+        status = run_team(r, &options, error);
+    } else {
+        tly_pto_run_result result;
+        tly_pto_run(r->machine, &options, &result);
+        status = report(r, r->machine, "", &result, error);
+    }
+    if (r->tracers[0].stats != NULL) {
         tly_run_stats_print(r->cli->out, &r->stats);
     }
     return status;
+}
+
+static void show_tiles(const run_command *r) {
+    for (uint32_t i = 0; i < num_elements(r); i++) {
+        if (r->team != NULL) {
+            fprintf(r->cli->out, "element %u\n", i);
+        }
+        tly_run_tiles_print(r->cli->out, machine_of(r, i));
+    }
 }
 
 /* What is shown when the run is over, clean or not: the first error is the one to report. */
@@ -343,7 +436,7 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
         status = tly_bind_outputs(&r->bindings, r->machine, error);
     }
     if (tly_cli_given(r->cli, TLY_CLI_RUN_TILES)) {
-        tly_run_tiles_print(r->cli->out, r->machine);
+        show_tiles(r);
     }
     const char *dump = tly_cli_value(r->cli, TLY_CLI_RUN_DUMP_TILES, NULL);
     if (dump != NULL) {
@@ -357,12 +450,35 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
     return status != TLY_OK ? status : shown;
 }
 
+/* What one machine has, and a team has not. */
+static tly_status check_options(const tly_cli *cli, tly_error *error) {
+    if (!tly_cli_given(cli, TLY_CLI_RUN_PES)) {
+        return tly_cli_given(cli, TLY_CLI_RUN_THREADS) || tly_cli_given(cli, TLY_CLI_RUN_ROUND)
+                   ? usage(error, "usage-value", "--threads and --round need elements to run",
+                           "give --pes")
+                   : TLY_OK;
+    }
+    if (tly_cli_given(cli, TLY_CLI_RUN_SCRIPT)) {
+        return usage(error, "usage-value", "a script is for one machine", "--script with --pes");
+    }
+    if (tly_cli_given(cli, TLY_CLI_RUN_DUMP_TILES)) {
+        return usage(error, "usage-value",
+                     "the tiles of one machine are dumped; --out-tile writes "
+                     "those of element 0, --state json shows all",
+                     "--dump-tiles with --pes");
+    }
+    return TLY_OK;
+}
+
 static tly_status prepare(run_command *r, tly_error *error) {
     tly_cli *cli = r->cli;
     tly_isa_release release = TLY_ISA_0_58_3;
     uint32_t num_shown = 0;
-    tly_status status =
-        tly_cli_address(cli, TLY_CLI_RUN_ADDRESS, "address", 0x10000, &r->load.address, error);
+    tly_status status = check_options(cli, error);
+    if (status == TLY_OK) {
+        status =
+            tly_cli_address(cli, TLY_CLI_RUN_ADDRESS, "address", 0x10000, &r->load.address, error);
+    }
     r->load.path = cli->args[0];
     r->load.format = tly_cli_value(cli, TLY_CLI_RUN_FORMAT, "auto");
     r->load.entry = tly_cli_value(cli, TLY_CLI_RUN_ENTRY, NULL);
@@ -404,6 +520,6 @@ tly_status tly_cli_run_run(tly_cli *cli, tly_error *error) {
     tly_bindings_cleanup(&r.bindings);
     tly_loaded_cleanup(&r.loaded);
     tly_program_cleanup(&r.program);
-    tly_pto_machine_free(r.machine);
+    free_machine(&r);
     return status;
 }

@@ -79,23 +79,40 @@ static void put_tiles(tly_json *json, const char *key, tly_pto_machine *m, bool 
     tly_json_end_array(json);
 }
 
-void tly_run_state_json(FILE *out, tly_pto_machine *m, tly_pto_machine *reset) {
-    tly_json json;
+static void put_machine(tly_json *json, tly_pto_machine *m, tly_pto_machine *reset) {
     tly_pto_place place = {0};
     char name[128];
-    tly_json_init(&json, out);
-    tly_json_object(&json, NULL);
-    tly_json_object(&json, "state");
+    tly_json_object(json, NULL);
+    tly_json_object(json, "state");
     while (tly_pto_place_next(m, &place)) {
         uint64_t value = tly_pto_place_read(m, &place);
         if (value != tly_pto_place_read(reset, &place)) {
             tly_pto_place_name(&place, name, sizeof name);
-            put_value(&json, name, place.field, value);
+            put_value(json, name, place.field, value);
         }
     }
-    tly_json_end_object(&json);
-    put_tiles(&json, "tiles", m, false);
-    put_tiles(&json, "shared_tiles", m, true);
+    tly_json_end_object(json);
+    put_tiles(json, "tiles", m, false);
+    put_tiles(json, "shared_tiles", m, true);
+    tly_json_end_object(json);
+}
+
+void tly_run_state_json(FILE *out, tly_pto_machine *m, tly_pto_machine *reset) {
+    tly_json json;
+    tly_json_init(&json, out);
+    put_machine(&json, m, reset);
+    tly_json_finish(&json);
+}
+
+void tly_run_team_state_json(FILE *out, tly_pto_team *team, tly_pto_machine *reset) {
+    tly_json json;
+    tly_json_init(&json, out);
+    tly_json_object(&json, NULL);
+    tly_json_array(&json, "elements");
+    for (uint32_t i = 0; i < tly_pto_team_size(team); i++) {
+        put_machine(&json, tly_pto_team_machine(team, i), reset);
+    }
+    tly_json_end_array(&json);
     tly_json_end_object(&json);
     tly_json_finish(&json);
 }

@@ -5,10 +5,13 @@
 
 #include <stdio.h>
 
-#include "pto/machine.h"
+#include "pto/team.h"
 
 /* Writes every field that differs from `reset`, a machine in its reset state, by name; and every
  * allocated tile with its elements. */
 void tly_run_state_json(FILE *out, tly_pto_machine *machine, tly_pto_machine *reset);
+
+/* The same of every element of a team, as "elements" in the order of their numbers. */
+void tly_run_team_state_json(FILE *out, tly_pto_team *team, tly_pto_machine *reset);
 
 #endif

@@ -77,6 +77,9 @@ static void put_text(void *user, const char *name, uint64_t value) {
 
 static void trace_text(const tly_tracer *t, const tly_pto_machine *m, const tly_pto_step *step) {
     char insn[TLY_ASM_MAX_TEXT], reason[256];
+    if (t->of_team) {
+        fprintf(t->out, "%u", m->core.current_pe);
+    }
     fprintf(t->out, "%s%08" PRIx64 "  %0*" PRIx64 "%*s  %-40s", step->entered_body ? "+" : " ",
             step->pc, step->bits / 4, step->word, 16 - step->bits / 4, "",
             tly_tracer_insn(t, step, insn, sizeof insn));

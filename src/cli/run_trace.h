@@ -29,6 +29,7 @@ typedef struct tly_tracer {
     tly_run_stats *stats; /* NULL: not counted */
     const tly_loaded *loaded;
     tly_isa_release release;
+    bool of_team; /* lines of text begin with the element's number */
     uint64_t gprs[TLY_PTO_NUM_PES][TLY_PTO_NUM_GPRS]; /* before the step */
     uint64_t t_queue[TLY_PTO_QUEUE_DEPTH];
     uint64_t u_queue[TLY_PTO_QUEUE_DEPTH];

@@ -19,14 +19,11 @@ static tly_status refuse(tly_error *error, const char *rule, const char *text) {
     return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, rule, "%s", text);
 }
 
-tly_status tly_pto_new(const tly_context *context, const tly_pto_options *options,
-                       tly_pto_machine **out_machine, tly_error *error) {
+tly_status tly_pto_config_of(const tly_pto_options *options, tly_pto_config *out_config,
+                             tly_error *error) {
     tly_pto_config config = {
         .memory_bytes = DEFAULT_MEMORY, .num_queues = DEFAULT_QUEUES, .release = TLY_ISA_0_58_3};
     const char *profile = NULL;
-    if (context == NULL || out_machine == NULL) {
-        return refuse(error, "argument", "a context and a place for the machine are needed");
-    }
     if (options != NULL) {
         if (options->size != sizeof(*options)) {
             return refuse(error, "options-size", "options of another version");
@@ -51,7 +48,18 @@ tly_status tly_pto_new(const tly_context *context, const tly_pto_options *option
                                  "there is no numeric profile \"%.100s\"", profile);
         }
     }
-    return tly_pto_machine_new(context, &config, out_machine, error);
+    *out_config = config;
+    return TLY_OK;
+}
+
+tly_status tly_pto_new(const tly_context *context, const tly_pto_options *options,
+                       tly_pto_machine **out_machine, tly_error *error) {
+    tly_pto_config config;
+    if (context == NULL || out_machine == NULL) {
+        return refuse(error, "argument", "a context and a place for the machine are needed");
+    }
+    tly_status status = tly_pto_config_of(options, &config, error);
+    return status == TLY_OK ? tly_pto_machine_new(context, &config, out_machine, error) : status;
 }
 
 void tly_pto_free(tly_pto_machine *machine) {

@@ -33,6 +33,25 @@ static tly_status map_memory(tly_pto_machine *m, uint64_t size, tly_error *error
     return TLY_OK;
 }
 
+static tly_status make_own(tly_pto_machine *m, uint64_t memory_bytes, tly_error *error) {
+    m->queues = tly_base_calloc(m->context, sizeof(*m->queues) * m->num_queues,
+                                _Alignof(tly_pto_gqm_queue));
+    m->queue_entries =
+        tly_base_calloc(m->context, entries_len(m->num_queues), _Alignof(tly_pto_gqm_entry));
+    if (m->queues == NULL || m->queue_entries == NULL) {
+        return tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
+    }
+    return map_memory(m, memory_bytes, error);
+}
+
+static tly_status borrow(tly_pto_machine *m, const tly_pto_machine *lender) {
+    m->borrows = true;
+    m->memory = lender->memory;
+    m->queues = lender->queues;
+    m->queue_entries = lender->queue_entries;
+    return TLY_OK;
+}
+
 void tly_pto_machine_free(tly_pto_machine *m) {
     if (m == NULL) {
         return;
@@ -41,13 +60,15 @@ void tly_pto_machine_free(tly_pto_machine *m) {
     tly_pto_transport_free(context, m->transport);
     tly_pto_tile_store_free(context, m->tiles);
     tly_pto_code_free(context, m->code);
-    if (m->memory.bytes != NULL) {
+    if (m->memory.bytes != NULL && !m->borrows) {
         munmap(m->memory.bytes, (size_t)m->memory.size);
     }
-    tly_base_free(context, m->queues, sizeof(*m->queues) * m->num_queues,
-                  _Alignof(tly_pto_gqm_queue));
-    tly_base_free(context, m->queue_entries, entries_len(m->num_queues),
-                  _Alignof(tly_pto_gqm_entry));
+    if (!m->borrows) {
+        tly_base_free(context, m->queues, sizeof(*m->queues) * m->num_queues,
+                      _Alignof(tly_pto_gqm_queue));
+        tly_base_free(context, m->queue_entries, entries_len(m->num_queues),
+                      _Alignof(tly_pto_gqm_entry));
+    }
     tly_base_free(context, m, sizeof(*m), _Alignof(tly_pto_machine));
 }
 
@@ -68,18 +89,13 @@ tly_status tly_pto_machine_new(const tly_context *context, const tly_pto_config 
     m->profile = config->profile != NULL ? config->profile : &tly_pto_profile_v0;
     m->memory.app_limit = config->app_limit;
     m->num_queues = config->num_queues;
-    m->queues =
-        tly_base_calloc(context, sizeof(*m->queues) * m->num_queues, _Alignof(tly_pto_gqm_queue));
-    m->queue_entries =
-        tly_base_calloc(context, entries_len(m->num_queues), _Alignof(tly_pto_gqm_entry));
-    tly_status status = TLY_OK;
-    if (m->queues == NULL || m->queue_entries == NULL) {
-        status = tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
-    } else {
-        status = map_memory(m, config->memory_bytes, error);
-    }
+    tly_status status = config->lender != NULL ? borrow(m, config->lender)
+                                               : make_own(m, config->memory_bytes, error);
     if (status == TLY_OK) {
         status = tly_pto_tile_store_new(context, &m->tiles, error);
+    }
+    if (status == TLY_OK && config->lender != NULL) {
+        m->tiles->shared = config->lender->tiles->shared;
     }
     if (status == TLY_OK) {
         status = tly_pto_transport_new(context, &m->transport, error);
@@ -127,6 +143,11 @@ static void reset_feature_map(tly_pto_feature_map *map) {
                                  .logical_channels = 1};
 }
 
+void tly_pto_identify(tly_pto_machine *m) {
+    m->core.current_pe = m->element;
+    m->core.base.thread_id = m->element;
+}
+
 static void reset_core(tly_pto_core *core) {
     memset(core, 0, sizeof(*core));
     reset_context(&core->context);
@@ -149,6 +170,9 @@ static void reset_core(tly_pto_core *core) {
 
 void tly_pto_machine_reset(tly_pto_machine *m) {
     reset_core(&m->core);
+    if (m->team != NULL) {
+        tly_pto_identify(m);
+    }
     for (uint32_t i = 0; i < m->num_queues; i++) {
         if (m->queues[i].valid) {
             memset(m->queue_entries + (size_t)i * TLY_PTO_GQM_MAX_CAPACITY, 0, entries_len(1));

@@ -15,6 +15,7 @@ struct tly_pto_profile;
 struct tly_pto_tile_store;
 struct tly_pto_transport;
 struct tly_pto_code;
+struct tly_pto_team;
 
 /* Guest memory: one mapping, reserved whole and touched only where the guest writes. Addresses
  * 0 .. size-1; rings 2 to 15 see the first app_limit bytes. */
@@ -55,9 +56,21 @@ struct tly_pto_machine {
     uint32_t num_events;
     tly_pto_event events[TLY_PTO_NUM_EVENTS];
 
+    /* an element of a team (pto/team.h): memory, queues and the elements of shared tiles are those
+     * of element 0's machine */
+    struct tly_pto_team *team; /* NULL: a machine for itself */
+    uint8_t element;
+    bool borrows;
+
     uint32_t num_queues; /* slots of general queues */
     tly_pto_gqm_queue *queues;
     tly_pto_gqm_entry *queue_entries; /* TLY_PTO_GQM_MAX_CAPACITY for each slot */
 };
+
+/* The elements whose part of an operation this machine does, element 0 in bit 3: its own in a team;
+ * all of them if it runs for itself, as the specification's model does. */
+static inline uint32_t tly_pto_acting_elements(const tly_pto_machine *m) {
+    return m->team != NULL ? 8u >> m->element : 15;
+}
 
 #endif

@@ -4,6 +4,7 @@
 #include "pto/events.h"
 #include "pto/fast/code.h"
 #include "pto/fault.h"
+#include "pto/team.h"
 
 bool tly_pto_check_access(tly_pto_machine *m, uint64_t address, uint64_t len, uint64_t alignment) {
     tly_pto_fault fault = tly_pto_probe(m, address, len, alignment);
@@ -18,13 +19,6 @@ bool tly_pto_check_access(tly_pto_machine *m, uint64_t address, uint64_t len, ui
                          tly_pto_memory_limit(m), m->core.current_acr);
 }
 
-/* RangesOverlap with the granule that is reserved; an empty range counts where it lies inside. */
-static bool overlaps_reservation(const tly_pto_reservation *reservation, uint64_t address,
-                                 uint64_t len) {
-    uint64_t granule = reservation->address & ~(uint64_t)(TLY_PTO_GRANULE - 1);
-    return address < granule + TLY_PTO_GRANULE && granule < address + len;
-}
-
 void tly_pto_note_access(tly_pto_machine *m, uint64_t address, uint64_t len, bool is_write) {
     tly_pto_access access = {
         .address = address, .len = len, .is_write = is_write, .pe = m->core.current_pe};
@@ -37,20 +31,24 @@ void tly_pto_note_access(tly_pto_machine *m, uint64_t address, uint64_t len, boo
     m->watch_memory(m->watch_memory_user, &access);
 }
 
-static void end_reservation(tly_pto_machine *m, uint64_t address, uint64_t len) {
+/* The machine's own; the others of a team learn of it. */
+static void end_reservations(tly_pto_machine *m, uint64_t address, uint64_t len) {
     tly_pto_reservation *reservation = &m->core.reservation;
-    if (reservation->valid && overlaps_reservation(reservation, address, len)) {
+    if (reservation->valid && tly_pto_reservation_overlaps(reservation, address, len)) {
         reservation->valid = false;
+    }
+    if (m->team != NULL) {
+        tly_pto_team_wrote(m->team, m, address, len);
     }
 }
 
 void tly_pto_memory_changed(tly_pto_machine *m, uint64_t address, uint64_t len) {
-    end_reservation(m, address, len);
+    end_reservations(m, address, len);
     tly_pto_code_wrote(m->code, address, len, false);
 }
 
 void tly_pto_memory_wrote(tly_pto_machine *m, uint64_t address, uint64_t len) {
-    end_reservation(m, address, len);
+    end_reservations(m, address, len);
     tly_pto_code_wrote(m->code, address, len, true);
     if (m->watch_memory != NULL) {
         tly_pto_note_access(m, address, len, true);

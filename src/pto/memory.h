@@ -44,6 +44,13 @@ static inline uint64_t tly_pto_peek(const tly_pto_machine *m, uint64_t address, 
     }
 }
 
+/* RangesOverlap with the granule that is reserved; an empty range counts where it lies inside. */
+static inline bool tly_pto_reservation_overlaps(const tly_pto_reservation *reservation,
+                                                uint64_t address, uint64_t len) {
+    uint64_t granule = reservation->address & ~(uint64_t)(TLY_PTO_GRANULE - 1);
+    return address < granule + TLY_PTO_GRANULE && granule < address + len;
+}
+
 /* To be called after a change of memory from outside, by a host: ends the reservation
  * that the bytes overlap, and forgets code that was decoded from them. */
 void tly_pto_memory_changed(tly_pto_machine *machine, uint64_t address, uint64_t len);

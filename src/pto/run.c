@@ -8,6 +8,12 @@
 #include "pto/exec.h"
 #include "pto/fast/code.h"
 #include "pto/sysreg.h"
+#include "pto/team.h"
+#include "pto/turn.h"
+
+/* The loop stands here twice: for machines that run for themselves, and for elements of a team,
+ * which look whether their next instruction is a turn. */
+#define BOTH static inline __attribute__((always_inline))
 
 uint32_t tly_pto_fetch(const tly_pto_machine *m, uint64_t pc, uint64_t *out_word) {
     const tly_pto_memory *memory = &m->memory;
@@ -64,13 +70,14 @@ static bool ends(const tly_pto_machine *m, const tly_pto_run_options *options, u
 }
 
 /* Predecoded units from TPC on. Returns whether a step of the plain path has to follow. */
-static bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
-                      bool *out_refused) {
+BOTH bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
+                    bool *out_refused, bool in_team) {
     tly_pto_fast_result result;
     uint32_t mode;
     *out_refused = false;
     if (tly_pto_in_tile_header(m) || tly_pto_code_starts_tile(m->code, m->core.context.tpc)) {
-        return tly_pto_run_tile_blocks(m, left, out_refused);
+        return in_team ? tly_pto_run_tile_blocks_apart(m, left, out_refused)
+                       : tly_pto_run_tile_blocks(m, left, out_refused);
     }
     if (!tly_pto_mode_of(m, &mode)) {
         return true;
@@ -109,8 +116,8 @@ static bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, bo
     return step.executed || !unhandled(m);
 }
 
-void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
-                 tly_pto_run_result *out_result) {
+BOTH void run(tly_pto_machine *m, const tly_pto_run_options *options,
+              tly_pto_run_result *out_result, bool in_team) {
     const bool plain = options->plain || options->observer != NULL || m->watch_memory != NULL ||
                        m->capture_enabled;
     uint64_t left = options->max_steps;
@@ -119,7 +126,7 @@ void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
     }
     while (!ends(m, options, left, &out_result->end)) {
         bool refused = false;
-        if (!plain && !run_units(m, options, &left, &refused)) {
+        if (!plain && !run_units(m, options, &left, &refused, in_team)) {
             if (refused && unhandled(m)) {
                 out_result->end = TLY_PTO_END_FAULT;
                 break;
@@ -129,9 +136,44 @@ void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
         if (!plain && ends(m, options, left, &out_result->end)) {
             break;
         }
+        if (in_team) {
+            tly_pto_decoded fresh;
+            uint64_t pc = m->core.context.tpc;
+            const tly_pto_decoded *next =
+                plain ? decode_at(m, pc, &fresh) : tly_pto_code_instruction(m, pc, &fresh);
+            if (next != NULL && tly_pto_is_turn(m, next)) {
+                out_result->end = TLY_PTO_END_TURN;
+                break;
+            }
+        }
         if (!step_once(m, options, !plain, &left, &out_result->end)) {
             break;
         }
     }
     out_result->num_steps = options->max_steps - left;
+}
+
+void tly_pto_run(tly_pto_machine *m, const tly_pto_run_options *options,
+                 tly_pto_run_result *out_result) {
+    if (m->team != NULL) {
+        tly_pto_team_settle(m->team);
+    }
+    run(m, options, out_result, false);
+}
+
+void tly_pto_run_apart(tly_pto_machine *m, const tly_pto_run_options *options,
+                       tly_pto_run_result *out_result) {
+    run(m, options, out_result, true);
+}
+
+tly_pto_turn tly_pto_next_turn(const tly_pto_machine *m, uint32_t *out_mask) {
+    tly_pto_decoded fresh;
+    const tly_pto_decoded *decoded = decode_at(m, m->core.context.tpc, &fresh);
+    *out_mask = 0;
+    return decoded != NULL ? tly_pto_turn_of(m, decoded, out_mask) : TLY_PTO_TURN_NONE;
+}
+
+bool tly_pto_run_turn(tly_pto_machine *m, const tly_pto_run_options *options, int32_t *out_end) {
+    uint64_t left = 1;
+    return step_once(m, options, false, &left, out_end);
 }

@@ -86,6 +86,56 @@ class Run(CommandTest):
         for before, after in zip(rows, rows[1:]):
             self.assertEqual(before["next_pc"], after["pc"])
 
+    def test_elements(self):
+        program = "examples/pto/elements.s"
+        golden = ["--golden", "examples/pto/elements.golden"]
+        self.good("run", program, *golden)
+        states = [self.good("run", program, "--memory", "1M", "--pes", "4", "--threads", str(n),
+                            *golden, "--state", "json").out for n in (1, 2, 3, 4)]
+        self.assertEqual(len(set(states)), 1)
+        elements = json.loads(states[0])["elements"]
+        self.assertEqual(len(elements), 4)
+        self.assertEqual(elements[3]["state"]["thread_id"], "0x3")
+        self.assertIn("gpr[3][3]", elements[3]["state"])
+        self.assertNotIn("gpr[2][3]", elements[3]["state"])
+        out = self.good("run", program, "--pes", "2", "--tiles").out
+        self.assertEqual([l for l in out.splitlines() if l.startswith("element")],
+                         ["element 0", "element 1"])
+        stats = self.good("run", program, "--pes", "2", "--stats").out
+        self.assertIn("refused                 0\n", stats)
+
+    def test_stacks_of_elements(self):
+        source = self.write("e.s", "BSTART.STD FALL\nC.BSTOP\n")
+        out = self.good("run", source, "--pes", "3", "--memory", "1M", "--stop-pc", "0x10004",
+                        "--state", "json").out
+        tops = [int(e["state"]["gpr[%d][1]" % i], 16)
+                for i, e in enumerate(json.loads(out)["elements"])]
+        self.assertEqual(tops, [0xc0000, 0xb4000, 0xa8000])
+
+    def test_trace_of_elements(self):
+        source = self.write("e.s", "BSTART.STD FALL\naddi zero, 5, ->a0\nC.BSTOP\n")
+        run_it = ["run", source, "--pes", "2", "--stop-pc", "0x1000a"]
+        lines = run(*run_it, "--trace", "text").err.splitlines()
+        self.assertEqual([l[0] for l in lines], list("000111"))
+        rows = [json.loads(l) for l in run(*run_it, "--trace", "jsonl").err.splitlines()]
+        self.assertEqual([r["pe"] for r in rows], [0, 0, 0, 1, 1, 1])
+        self.assertEqual(rows[4]["writes"], {"a0": "0x5"})
+
+    def test_faults_of_elements(self):
+        odd = self.write("o.s", "C.BSTART.SYS FALL\nssrget THREAD_ID, ->a0\nC.BSTOP\n"
+                                "C.BSTART.STD FALL\nldi [a0, 8], ->a1\nC.BSTOP\n")
+        for threads in "123":
+            self.fails(8, "element 1: DataAlignment at 0x1000a (ldi [a0, 8], ->a1), address 0x9",
+                       "run", odd, "--pes", "3", "--threads", threads, "--stop-pc", "0x10010")
+        loop = self.write("l.s", "a: BSTART.STD DIRECT, a\nC.BSTOP\n")
+        self.fails(9, "element 0: 1000 steps were not enough", "run", loop, "--pes", "4",
+                   "--threads", "2", "--round", "64", "--max-steps", "1000")
+        self.fails(2, "give --pes", "run", loop, "--threads", "2")
+        self.fails(2, "--script with --pes", "run", loop, "--pes", "2", "--script", loop)
+        self.fails(2, "--dump-tiles with --pes", "run", loop, "--pes", "2", "--dump-tiles",
+                   self.folder / "t.hrry")
+        self.fails(2, "", "run", loop, "--pes", "5")
+
     def test_stats(self):
         out = self.good("run", self.sum(), *ARGS, "--stats").out
         self.assertIn("instructions           55\n", out)

@@ -14,6 +14,7 @@
 #include "asm/object.h"
 #include "pto/create.h"
 #include "pto/run.h"
+#include "pto/team.h"
 
 enum { MAX_SOURCE = 1 << 16, MAX_STEPS = 20000000, MAX_RESULT = 1 << 20, TEXT_ADDRESS = 0x10000 };
 #define MEMORY_LEN (UINT64_C(1) << 30)
@@ -281,6 +282,23 @@ static size_t expect_tilesort(uint8_t *out_result) {
     return 4096;
 }
 
+static size_t expect_elements(uint8_t *out_result) {
+    enum { N = 64 };
+    static int8_t matrices[2][N][N];
+    uint64_t state = 1;
+    for (size_t i = 0; i < 2 * N * N; i++) {
+        matrices[i / N / N][i / N % N][i % N] = (int8_t)(uint8_t)(next_random(&state) >> 56);
+    }
+    for (size_t i = 0; i < N * N; i++) {
+        int32_t sum = 0;
+        for (size_t k = 0; k < N; k++) {
+            sum += matrices[0][i / N][k] * matrices[1][k][i % N];
+        }
+        put(out_result + 4 * i, (uint32_t)sum, 4);
+    }
+    return 4 * (size_t)N * N;
+}
+
 /* Bytes in hex, each two digits; a word that begins with @ is an address. */
 static size_t read_golden(const char *name, uint8_t *out_bytes, size_t capacity) {
     char path[128];
@@ -308,6 +326,7 @@ static const example examples[] = {
     {"softmax", expect_softmax},     {"gemm", expect_gemm},
     {"shared", expect_shared},       {"mxgemm", expect_mxgemm},
     {"histogram", expect_histogram}, {"tilesort", expect_tilesort},
+    {"elements", expect_elements},
 };
 
 static tly_context *context;
@@ -370,15 +389,15 @@ static tly_object *build(const char *name, const char *text, size_t len, tly_isa
     return back;
 }
 
-static void load(const tly_object *program) {
+static void load(tly_pto_machine *machine, const tly_object *program) {
     for (uint32_t i = 0; i < program->num_sections; i++) {
         const tly_obj_section *section = &program->sections[i];
         if ((section->flags & TLY_SECTION_ALLOC) != 0 && section->type != TLY_SECTION_NOBITS) {
             assert_true(section->address + section->size <= MEMORY_LEN);
-            memcpy(m->memory.bytes + section->address, section->bytes, (size_t)section->size);
+            memcpy(machine->memory.bytes + section->address, section->bytes, (size_t)section->size);
         }
     }
-    m->core.context.tpc = program->entry;
+    machine->core.context.tpc = program->entry;
 }
 
 /* The address of a symbol, or the number that it stands for. */
@@ -393,15 +412,27 @@ static uint64_t value_of(const tly_object *program, const char *name) {
                : symbol->value + tly_object_section(program, symbol->section)->address;
 }
 
-static void check_program(const example *e, const tly_object *program, uint32_t pe, bool plain) {
+static void check_result(const example *e, const tly_object *program,
+                         const tly_pto_machine *machine, const char *on, uint32_t number) {
     static uint8_t wanted[MAX_RESULT];
+    const size_t len = e->expect(wanted);
+    const uint8_t *got = machine->memory.bytes + value_of(program, "cross_model_result");
+    assert_int_equal(value_of(program, "cross_model_result_size"), len);
+    for (size_t i = 0; i < len; i++) {
+        if (got[i] != wanted[i]) {
+            fail_msg("%s on %s %u: byte %zu of the result is %02x, wanted %02x", e->name, on,
+                     number, i, got[i], wanted[i]);
+        }
+    }
+}
+
+static void check_program(const example *e, const tly_object *program, uint32_t pe, bool plain) {
     char reason[256];
     tly_pto_run_result result;
     const tly_pto_run_options options = {
         .stop_pc = value_of(program, "cross_model_stop"), .max_steps = MAX_STEPS, .plain = plain};
-    const size_t len = e->expect(wanted);
     tly_pto_machine_reset(m);
-    load(program);
+    load(m, program);
     m->core.current_pe = (uint8_t)pe;
     m->release = program->release;
     tly_pto_run(m, &options, &result);
@@ -411,14 +442,38 @@ static void check_program(const example *e, const tly_object *program, uint32_t 
                  (int)result.end, (unsigned long long)m->core.context.tpc,
                  (unsigned long long)result.num_steps, reason);
     }
-    const uint8_t *got = m->memory.bytes + value_of(program, "cross_model_result");
-    assert_int_equal(value_of(program, "cross_model_result_size"), len);
-    for (size_t i = 0; i < len; i++) {
-        if (got[i] != wanted[i]) {
-            fail_msg("%s on element %u: byte %zu of the result is %02x, wanted %02x", e->name, pe,
-                     i, got[i], wanted[i]);
-        }
+    check_result(e, program, m, "element", pe);
+}
+
+/* The same on elements of a team; all begin alike. */
+static void check_team(const example *e, const tly_object *program, tly_pto_team *team,
+                       uint32_t threads) {
+    const tly_pto_team_run_options options = {.size = sizeof(options),
+                                              .threads = threads,
+                                              .stop_pc = value_of(program, "cross_model_stop"),
+                                              .max_steps = MAX_STEPS};
+    tly_pto_team_run_result result = {.size = sizeof(result)};
+    tly_error err = {0};
+    tly_pto_team_reset(team);
+    for (uint32_t i = 0; i < tly_pto_team_size(team); i++) {
+        load(tly_pto_team_machine(team, i), program);
     }
+    CHECK_OK(tly_pto_team_run(team, &options, &result, &err), &err);
+    for (uint32_t i = 0; i < result.num_elements; i++) {
+        assert_int_equal(result.elements[i].end, TLY_PTO_END_STOP);
+    }
+    check_result(e, program, tly_pto_team_machine(team, 0), "threads", threads);
+}
+
+static tly_pto_team *make_team(uint32_t num_elements) {
+    const tly_pto_config config = {.memory_bytes = MEMORY_LEN,
+                                   .app_limit = MEMORY_LEN,
+                                   .num_queues = 16,
+                                   .release = TLY_ISA_0_58_3};
+    tly_pto_team *team = NULL;
+    tly_error err = {0};
+    CHECK_OK(tly_pto_team_make(context, &config, num_elements, &team, &err), &err);
+    return team;
 }
 
 static void golden_files_are_what_the_computation_gives(void **state) {
@@ -444,6 +499,52 @@ static void examples_leave_what_they_should(void **state) {
         check_program(e, program, 3, true);
         tly_asm_object_free(program);
     }
+}
+
+/* But the one whose shared tile all four elements have to write. */
+static void a_team_of_one_runs_every_example(void **state) {
+    (void)state;
+    static char text[MAX_SOURCE];
+    tly_pto_team *team = make_team(1);
+    for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
+        if (examples[i].expect == expect_shared) {
+            continue;
+        }
+        const size_t len = read_text(examples[i].name, text, sizeof(text));
+        tly_object *program = build(examples[i].name, text, len, TLY_ISA_0_58_3);
+        check_team(&examples[i], program, team, 1);
+        tly_asm_object_free(program);
+    }
+    tly_pto_team_free(team);
+}
+
+static void elements_share_the_work(void **state) {
+    (void)state;
+    static char text[MAX_SOURCE];
+    static const example shared = {"elements", expect_elements};
+    const size_t len = read_text(shared.name, text, sizeof(text));
+    tly_object *program = build(shared.name, text, len, TLY_ISA_0_58_3);
+    for (uint32_t num_elements = 1; num_elements <= TLY_PTO_TEAM_MAX; num_elements++) {
+        tly_pto_team *team = make_team(num_elements);
+        for (uint32_t threads = 1; threads <= TLY_PTO_TEAM_MAX; threads++) {
+            check_team(&shared, program, team, threads);
+        }
+        tly_pto_team_free(team);
+    }
+    tly_asm_object_free(program);
+}
+
+/* All four make the same data in the same place, which is a race: so on one thread. */
+static void four_elements_share_an_operand(void **state) {
+    (void)state;
+    static char text[MAX_SOURCE];
+    static const example shared = {"shared", expect_shared};
+    const size_t len = read_text(shared.name, text, sizeof(text));
+    tly_object *program = build(shared.name, text, len, TLY_ISA_0_58_3);
+    tly_pto_team *team = make_team(4);
+    check_team(&shared, program, team, 1);
+    tly_pto_team_free(team);
+    tly_asm_object_free(program);
 }
 
 static void replace(char *text, const char *from, const char *to) {
@@ -476,6 +577,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_files_are_what_the_computation_gives),
         cmocka_unit_test(examples_leave_what_they_should),
+        cmocka_unit_test(a_team_of_one_runs_every_example),
+        cmocka_unit_test(elements_share_the_work),
+        cmocka_unit_test(four_elements_share_an_operand),
         cmocka_unit_test(earlier_releases_run_with_their_own_binders),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

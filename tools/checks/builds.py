@@ -50,15 +50,15 @@ def plain(house):
     return report
 
 
-def sanitized(house, which, suites=()):
-    """A build with clang's sanitizers and the tests of some suites, or of all."""
+def sanitized(house, which, suites=(), tests=()):
+    """A build with clang's sanitizers and the tests of some suites and others by name, or all."""
     folder = house.build / ("asan" if "address" in which else which)
     report = step_build(house, folder,
                         [f"-Db_sanitize={which}", "-Db_lundef=false", "-Doptimization=1", "-Ddebug=true"],
                         {"CC": "clang"})
     if not report.failed:
         suppressions = house.root / "tests/lsan.supp"
-        run_suites(report, folder, suites=suites, extra={
+        extra = {
             "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:"
                             "allocator_may_return_null=1",
             "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -67,7 +67,10 @@ def sanitized(house, which, suites=()):
             # use_tls=0: the leak detector of clang 14 ends with a segmentation fault where libraries
             # with thread-local storage were opened at run time, as the kernel modules are.
             "LSAN_OPTIONS": f"suppressions={suppressions}:print_suppressions=0:use_tls=0",
-        })
+        }
+        run_suites(report, folder, suites=suites, extra=extra)
+        if tests:
+            run_suites(report, folder, names=tests, extra=extra)
     return report
 
 

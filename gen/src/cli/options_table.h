@@ -165,29 +165,32 @@ enum {
     TLY_CLI_RUN_MEMORY = 1,
     TLY_CLI_RUN_ENTRY = 2,
     TLY_CLI_RUN_STOP_PC = 3,
-    TLY_CLI_RUN_MAX_STEPS = 4,
-    TLY_CLI_RUN_STACK_TOP = 5,
-    TLY_CLI_RUN_ARG = 6,
-    TLY_CLI_RUN_RESULT = 7,
-    TLY_CLI_RUN_GOLDEN = 8,
-    TLY_CLI_RUN_TRACE = 9,
-    TLY_CLI_RUN_STATS = 10,
-    TLY_CLI_RUN_STATE = 11,
-    TLY_CLI_RUN_SCRIPT = 12,
-    TLY_CLI_RUN_TILES = 13,
-    TLY_CLI_RUN_DUMP_TILES = 14,
-    TLY_CLI_RUN_TENSOR = 15,
-    TLY_CLI_RUN_TILE = 16,
-    TLY_CLI_RUN_FROM = 17,
-    TLY_CLI_RUN_STORED = 18,
-    TLY_CLI_RUN_OUT = 19,
-    TLY_CLI_RUN_OUT_TILE = 20,
-    TLY_CLI_RUN_FREE_AT = 21,
-    TLY_CLI_RUN_ISA = 22,
-    TLY_CLI_RUN_FORMAT = 23,
-    TLY_CLI_RUN_ADDRESS = 24,
-    TLY_CLI_RUN_IGNORE_IDENTITY = 25,
-    TLY_CLI_RUN_HELP = 26,
+    TLY_CLI_RUN_PES = 4,
+    TLY_CLI_RUN_THREADS = 5,
+    TLY_CLI_RUN_ROUND = 6,
+    TLY_CLI_RUN_MAX_STEPS = 7,
+    TLY_CLI_RUN_STACK_TOP = 8,
+    TLY_CLI_RUN_ARG = 9,
+    TLY_CLI_RUN_RESULT = 10,
+    TLY_CLI_RUN_GOLDEN = 11,
+    TLY_CLI_RUN_TRACE = 12,
+    TLY_CLI_RUN_STATS = 13,
+    TLY_CLI_RUN_STATE = 14,
+    TLY_CLI_RUN_SCRIPT = 15,
+    TLY_CLI_RUN_TILES = 16,
+    TLY_CLI_RUN_DUMP_TILES = 17,
+    TLY_CLI_RUN_TENSOR = 18,
+    TLY_CLI_RUN_TILE = 19,
+    TLY_CLI_RUN_FROM = 20,
+    TLY_CLI_RUN_STORED = 21,
+    TLY_CLI_RUN_OUT = 22,
+    TLY_CLI_RUN_OUT_TILE = 23,
+    TLY_CLI_RUN_FREE_AT = 24,
+    TLY_CLI_RUN_ISA = 25,
+    TLY_CLI_RUN_FORMAT = 26,
+    TLY_CLI_RUN_ADDRESS = 27,
+    TLY_CLI_RUN_IGNORE_IDENTITY = 28,
+    TLY_CLI_RUN_HELP = 29,
 };
 
 enum {
@@ -416,6 +419,9 @@ static const tly_cli_option run_options[] = {
     {"memory", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"entry", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"stop-pc", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"pes", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4), NULL},
+    {"threads", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4), NULL},
+    {"round", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(4294967295), NULL},
     {"max-steps", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(18446744073709551615), NULL},
     {"stack-top", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"arg", 0, TLY_CLI_TEXT, 1, UINT64_C(0), UINT64_C(0), NULL},
@@ -908,7 +914,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  An object of unknown age:\n"
     "    tilery doctor old.o\n"},
-    {"run", tly_cli_run_run, run_options, 27, 1, 1, "tilery run [OPTION]... FILE",
+    {"run", tly_cli_run_run, run_options, 30, 1, 1, "tilery run [OPTION]... FILE",
     "Usage: tilery run [OPTION]... FILE\n"
     "\n"
     "Loads a program and runs it from its entry until it reaches the stop address.\n"
@@ -928,6 +934,18 @@ const tly_cli_command tly_cli_commands[] = {
     "took the trap has no vector; the message says which instruction, which rule and\n"
     "why. It is 9 if --max-steps were not enough.\n"
     "\n"
+    "--pes runs the program on several processing elements of the core: each is a\n"
+    "machine of its own, with its own registers and local tiles, and starts in the\n"
+    "same way, but with a stack of its own (element N has a sixteenth of the space\n"
+    "below the top, 1 MiB at most, less N times) and with its number in THREAD_ID.\n"
+    "Memory, general queues and shared tiles are common. A mask in a bundle says\n"
+    "which of them take part. Instructions that reach what is common and ordered\n"
+    "(atomics, fences, queues, shared tiles) are executed in an order that does not\n"
+    "depend on --threads: a program without races gives the same bits with any\n"
+    "number of threads. Without --pes there is one machine, whose tiles stand for\n"
+    "those of all elements, as in the specification's model. The element whose trap\n"
+    "ended the run is named in the message.\n"
+    "\n"
     "Tensors come from a server (unix:/PATH, tcp:HOST:PORT, tls:HOST:PORT) or from a\n"
     "file of any format that is read here. A panel of CUBE cells that a server made\n"
     "(LAYOUT cube_m16, cube_m32, cube_n8) goes into a tile byte by byte. A KEY may\n"
@@ -942,7 +960,13 @@ const tly_cli_command tly_cli_commands[] = {
     "      --entry ADDRESS      where the program starts: an address or a symbol;\n"
     "                           without it what the file says\n"
     "      --stop-pc ADDRESS    where the program stops: an address or a symbol\n"
-    "      --max-steps N        end after N instructions\n"
+    "      --pes N              run on processing elements 0 to N-1, side by side\n"
+    "      --threads N          with --pes, on how many threads; the results are the\n"
+    "                           same (default: 1)\n"
+    "      --round STEPS        with --pes, after how many instructions at most the\n"
+    "                           elements wait for each other; it decides who is\n"
+    "                           first (default: 65536)\n"
+    "      --max-steps N        end after N instructions, of each element\n"
     "      --stack-top ADDRESS  the stack pointer at the start; without it the end\n"
     "                           of what all rings see\n"
     "      --arg VALUE          the next argument, a number or a symbol: a0, a1 and\n"

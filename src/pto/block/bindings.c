@@ -6,7 +6,7 @@
 #include "pto/fault.h"
 
 /* Selectors of tile memory operations that move from local to shared tiles. */
-enum { TMOV_L2S_INSERT = 9, TMOV_L2S_PUBLISH = 10, SELECTOR_MASK = 31 };
+enum { TMOV_L2S_INSERT = 9, TMOV_L2S_PUBLISH = 10, GMOV = 13, SELECTOR_MASK = 31 };
 
 /* Elements of a mode, element 0 in bit 3 (asl/block/model/schema/profile-encoding). */
 static const uint8_t masks_of_modes[] = {0x0, 0x8, 0x4, 0x2, 0x1, 0xC, 0xE, 0xF};
@@ -35,9 +35,21 @@ bool tly_pto_bind_scalars(tly_pto_machine *m, const tly_isa_insn *insn,
     return true;
 }
 
-static uint8_t elements_of(const tly_isa_insn *insn, const tly_pto_tile_places *places) {
+static bool has_function(const tly_pto_operation *operation, uint32_t function) {
+    return operation->valid && operation->operation_class == TLY_PTO_CLASS_TILE_MEMORY &&
+           operation->selector_valid && (operation->selector & SELECTOR_MASK) == function;
+}
+
+/* To an element of a team that is not among them, it is a binding of no element; but GMOV is for
+ * all, whoever gets a result. */
+static uint8_t elements_of(const tly_pto_machine *m, const tly_isa_insn *insn,
+                           const tly_pto_tile_places *places) {
     const uint32_t value = (uint32_t)insn->fields[places->elements];
-    return places->elements_are_mask ? (uint8_t)value : masks_of_modes[value];
+    const uint8_t mask = places->elements_are_mask ? (uint8_t)value : masks_of_modes[value];
+    return (mask & tly_pto_acting_elements(m)) != 0 ||
+                   has_function(&m->core.context.header.operation, GMOV)
+               ? mask
+               : 0;
 }
 
 /* A binding of no element does nothing, wherever it stands; a header remembers that it saw one. */
@@ -74,7 +86,7 @@ static bool same_elements(tly_pto_machine *m, uint8_t mask, bool with_shared) {
 bool tly_pto_bind_shared(tly_pto_machine *m, const tly_isa_insn *insn,
                          const tly_pto_command *command) {
     tly_pto_header *header = &m->core.context.header;
-    const uint8_t mask = elements_of(insn, &command->tiles);
+    const uint8_t mask = elements_of(m, insn, &command->tiles);
     const uint8_t id = (uint8_t)insn->fields[TLY_FIELD_B_IOS_SHARED_TID];
     if (mask == 0) {
         return take_part_in_nothing(m, insn);
@@ -109,10 +121,7 @@ bool tly_pto_bind_shared(tly_pto_machine *m, const tly_isa_insn *insn,
 }
 
 static bool moves_to_shared(const tly_pto_operation *operation) {
-    return operation->valid && operation->operation_class == TLY_PTO_CLASS_TILE_MEMORY &&
-           operation->selector_valid &&
-           ((operation->selector & SELECTOR_MASK) == TMOV_L2S_INSERT ||
-            (operation->selector & SELECTOR_MASK) == TMOV_L2S_PUBLISH);
+    return has_function(operation, TMOV_L2S_INSERT) || has_function(operation, TMOV_L2S_PUBLISH);
 }
 
 static uint8_t tile_at(const tly_isa_insn *insn, uint32_t place) {
@@ -142,7 +151,7 @@ bool tly_pto_bind_tiles(tly_pto_machine *m, const tly_isa_insn *insn,
                         const tly_pto_command *command) {
     tly_pto_header *header = &m->core.context.header;
     const tly_pto_tile_places *places = &command->tiles;
-    const uint8_t mask = elements_of(insn, places);
+    const uint8_t mask = elements_of(m, insn, places);
     const bool has_destination = places->destination != TLY_PTO_NO_FIELD;
     bool closed = false;
     if (mask == 0) {

@@ -9,6 +9,7 @@
 #include "pto/block/command.h"
 #include "pto/fault.h"
 #include "pto/run.h"
+#include "pto/turn.h"
 
 /* Address space that costs nothing until it is touched. */
 static void *reserve(size_t len) {
@@ -26,6 +27,7 @@ static void release(void *bytes, size_t len) {
 static const size_t marks_len = sizeof(uint64_t) * TLY_PTO_CODE_MARKS;
 static const size_t buckets_len = sizeof(tly_pto_unit *) * TLY_PTO_CODE_BUCKETS;
 static const size_t kept_len = sizeof(tly_pto_kept) * TLY_PTO_CODE_KEPT;
+static const size_t notes_len = sizeof(tly_pto_note) * TLY_PTO_CODE_NOTES;
 
 void tly_pto_code_free(const tly_context *context, tly_pto_code *code) {
     if (code == NULL) {
@@ -36,6 +38,7 @@ void tly_pto_code_free(const tly_context *context, tly_pto_code *code) {
     release(code->marks, marks_len);
     release(code->buckets, buckets_len);
     release(code->kept, kept_len);
+    release(code->notes, notes_len);
     tly_base_free(context, code, sizeof(*code), _Alignof(tly_pto_code));
 }
 
@@ -83,12 +86,29 @@ void tly_pto_code_set_stop(tly_pto_code *code, uint64_t stop_pc) {
     }
 }
 
+static void clear_line(tly_pto_code *code, uint64_t line, uint32_t what) {
+    uint32_t rest = (uint8_t)code->lines[line] & ~what & ~(uint32_t)TLY_PTO_LINE_LEAVE;
+    code->lines[line] = (int8_t)(rest > TLY_PTO_LINE_COUNT ? rest | TLY_PTO_LINE_LEAVE : rest);
+}
+
+static void set_line(tly_pto_code *code, uint64_t line, uint32_t what) {
+    code->lines[line] = (int8_t)((uint8_t)code->lines[line] | what | TLY_PTO_LINE_LEAVE);
+}
+
+static bool is_code(const tly_pto_code *code, uint64_t line) {
+    return (code->lines[line] & TLY_PTO_LINE_CODE) != 0;
+}
+
 void tly_pto_code_flush(tly_pto_code *code) {
     for (uint32_t i = 0; i < code->num_marks; i++) {
-        code->lines[code->marks[i]] &= TLY_PTO_LINE_COUNT;
+        clear_line(code, code->marks[i], TLY_PTO_LINE_CODE);
     }
     forget_units(code);
     code->num_marks = 0;
+    code->num_notes = 0;
+    code->num_confirmed = 0;
+    code->noted_first = UINT64_MAX;
+    code->noted_end = 0;
     code->generation++;
 }
 
@@ -110,7 +130,7 @@ static bool holds_code(const tly_pto_code *code, uint64_t first, uint64_t last) 
         return false;
     }
     for (uint64_t line = first; line <= last; line++) {
-        if (code->lines[line] < 0) {
+        if (is_code(code, line)) {
             return true;
         }
     }
@@ -127,7 +147,7 @@ void tly_pto_code_wrote(tly_pto_code *code, uint64_t address, uint64_t len, bool
         int8_t *line = &code->lines[code->marks[i]];
         uint32_t count = *line & TLY_PTO_LINE_COUNT;
         if (code->marks[i] >= first && code->marks[i] <= last && count < TLY_PTO_LINE_MAX_LOST) {
-            *line = (int8_t)(TLY_PTO_LINE_CODE | (count + 1));
+            *line = (int8_t)(*line + 1);
             code->lost_some = true;
         }
     }
@@ -154,18 +174,75 @@ bool tly_pto_code_stable(const tly_pto_code *code, uint64_t address, uint64_t le
     return true;
 }
 
-bool tly_pto_code_mark(tly_pto_code *code, uint64_t address, uint64_t len) {
+static bool note(tly_pto_code *code, uint64_t pc, uint64_t word) {
+    if (code->num_notes == TLY_PTO_CODE_NOTES) {
+        return false;
+    }
+    code->notes[code->num_notes++] = (tly_pto_note){pc, word};
+    code->noted_first = pc < code->noted_first ? pc : code->noted_first;
+    code->noted_end = pc + 8 > code->noted_end ? pc + 8 : code->noted_end;
+    return true;
+}
+
+bool tly_pto_code_mark(tly_pto_code *code, uint64_t address, uint64_t len, uint64_t word) {
+    if (code->notes != NULL && !note(code, address, word)) {
+        return false;
+    }
     for (uint64_t line = address / TLY_PTO_GRANULE; line <= (address + len - 1) / TLY_PTO_GRANULE;
          line++) {
-        if (code->lines[line] >= 0) {
+        if (!is_code(code, line)) {
             if (code->num_marks == TLY_PTO_CODE_MARKS) {
                 return false;
             }
             code->marks[code->num_marks++] = line;
-            code->lines[line] = (int8_t)(code->lines[line] | TLY_PTO_LINE_CODE);
+            set_line(code, line, TLY_PTO_LINE_CODE);
         }
     }
     return true;
+}
+
+tly_status tly_pto_code_take_notes(tly_pto_code *code, tly_error *error) {
+    code->notes = reserve(notes_len);
+    return code->notes != NULL ? TLY_OK
+                               : tly_base_fail(error, TLY_OUT_OF_MEMORY, 0, "", "out of memory");
+}
+
+bool tly_pto_code_confirm(tly_pto_machine *m, bool all, uint32_t *out_first) {
+    tly_pto_code *code = m->code;
+    *out_first = code->num_confirmed;
+    for (uint32_t i = all ? 0 : code->num_confirmed; i < code->num_notes; i++) {
+        uint64_t word = ~code->notes[i].word;
+        if (tly_pto_fetch(m, code->notes[i].pc, &word) == 0 || word != code->notes[i].word) {
+            tly_pto_code_flush(code);
+            return false;
+        }
+    }
+    code->num_confirmed = code->num_notes;
+    return true;
+}
+
+void tly_pto_code_noted(const tly_pto_code *code, uint64_t *out_first, uint64_t *out_end) {
+    *out_first = code->noted_first;
+    *out_end = code->noted_end;
+}
+
+void tly_pto_code_see(tly_pto_code *code, const tly_pto_code *other, uint32_t first) {
+    for (uint32_t i = first; i < other->num_notes; i++) {
+        const tly_pto_note *n = &other->notes[i];
+        uint64_t last = n->pc + tly_isa_length((uint16_t)n->word, (uint16_t)(n->word >> 16)) - 1;
+        set_line(code, n->pc / TLY_PTO_GRANULE, TLY_PTO_LINE_SEEN);
+        set_line(code, last / TLY_PTO_GRANULE, TLY_PTO_LINE_SEEN);
+        code->lost_some = true; /* a reset has lines to forget */
+    }
+}
+
+void tly_pto_code_reserve_line(tly_pto_code *code, uint64_t line, bool reserved) {
+    if (reserved) {
+        set_line(code, line, TLY_PTO_LINE_RESERVED);
+        code->lost_some = true;
+    } else {
+        clear_line(code, line, TLY_PTO_LINE_RESERVED);
+    }
 }
 
 static uint32_t bucket_of(uint64_t pc, uint32_t mode) {
@@ -202,7 +279,7 @@ const tly_pto_decoded *tly_pto_code_instruction(tly_pto_machine *m, uint64_t pc,
     if (bits == 0) {
         return NULL;
     }
-    if (!tly_pto_code_stable(code, pc, bits / 8) || !tly_pto_code_mark(code, pc, bits / 8)) {
+    if (!tly_pto_code_stable(code, pc, bits / 8) || !tly_pto_code_mark(code, pc, bits / 8, word)) {
         tly_pto_decode(m, word, bits, room);
         return room;
     }
@@ -226,7 +303,10 @@ static bool execute_kept(tly_pto_machine *m, const tly_pto_decoded *decoded) {
     return tly_pto_execute_command(m, &decoded->insn, decoded->command);
 }
 
-bool tly_pto_run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
+/* Twice: for machines that run for themselves, and for elements of a team, which stop before a
+ * turn. */
+static inline __attribute__((always_inline)) bool
+run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refused, bool in_team) {
     const tly_pto_code *code = m->code;
     bool inside = tly_pto_in_tile_header(m);
     uint32_t place = place_of(m->core.context.tpc);
@@ -239,7 +319,8 @@ bool tly_pto_run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refus
             decoded = tly_pto_code_instruction(m, pc, &fresh);
             place = place_of(pc);
         }
-        if (decoded == NULL || !(inside || decoded->starts_tile)) {
+        if (decoded == NULL || !(inside || decoded->starts_tile) ||
+            (in_team && tly_pto_is_turn(m, decoded))) {
             return inside;
         }
         --*left;
@@ -252,6 +333,14 @@ bool tly_pto_run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refus
         place = (place + decoded->insn.len / 2u) % TLY_PTO_CODE_KEPT;
     }
     return false;
+}
+
+bool tly_pto_run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
+    return run_tile_blocks(m, left, out_refused, false);
+}
+
+bool tly_pto_run_tile_blocks_apart(tly_pto_machine *m, uint64_t *left, bool *out_refused) {
+    return run_tile_blocks(m, left, out_refused, true);
 }
 
 tly_pto_unit *tly_pto_code_find(tly_pto_machine *m, uint64_t pc, uint32_t mode) {

@@ -143,10 +143,31 @@ static inline bool tly_pto_in_tile_header(const tly_pto_machine *m) {
  * has to follow. */
 bool tly_pto_run_tile_blocks(tly_pto_machine *machine, uint64_t *left, bool *out_refused);
 
+/* The same for an element of a team, up to an instruction that is a turn. */
+bool tly_pto_run_tile_blocks_apart(tly_pto_machine *machine, uint64_t *left, bool *out_refused);
+
 uint64_t tly_pto_code_generation(const tly_pto_code *code);
 
-/* One byte for each line of memory; negative as int8_t: code was made from it. */
+/* One byte for each line of memory; negative as int8_t: stores are left to the plain path, for code
+ * was made from it, or another element of a team has an interest in it. */
 const int8_t *tly_pto_code_lines(const tly_pto_code *code);
+
+/* For a team (pto/team.h). From now on it is noted which instructions code is made from. Errors:
+ * OUT_OF_MEMORY. */
+tly_status tly_pto_code_take_notes(tly_pto_code *code, tly_error *error);
+
+/* Compares what was noted, all of it or what is new, with memory. Where it differs all units are
+ * forgotten, and the result is false; else `out_first` is the first note that was new. */
+bool tly_pto_code_confirm(tly_pto_machine *machine, bool all, uint32_t *out_first);
+
+/* Every byte that the notes are of lies from `out_first` on and before `out_end`. */
+void tly_pto_code_noted(const tly_pto_code *code, uint64_t *out_first, uint64_t *out_end);
+
+/* Predecoded stores to lines of the other's notes, from `first` on, go to the plain path. */
+void tly_pto_code_see(tly_pto_code *code, const tly_pto_code *other, uint32_t first);
+
+/* The same for a line where another element has a reservation, until it has none. */
+void tly_pto_code_reserve_line(tly_pto_code *code, uint64_t line, bool reserved);
 
 /* Units end before this address. */
 void tly_pto_code_set_stop(tly_pto_code *code, uint64_t stop_pc);

@@ -13,6 +13,7 @@
 #include "pto/registers.h"
 #include "pto/run.h"
 #include "pto/scalar/values.h"
+#include "pto/turn.h"
 
 enum {
     MAX_STEPS = 96,
@@ -446,7 +447,8 @@ static void put_scalar(draft *d, const tly_isa_insn *insn) {
     tly_pto_operands o;
     tly_pto_operands_of(insn, &o);
     bool enters = d->block.active && !d->block.body;
-    if (!may_stand(&d->block, enters, insn->form) || !sources_valid(d, &o)) {
+    if (!may_stand(&d->block, enters, insn->form) || !sources_valid(d, &o) ||
+        (d->m->team != NULL && tly_pto_takes_turn(form))) {
         leave_to_plain(d);
         return;
     }
@@ -697,7 +699,7 @@ tly_pto_unit *tly_pto_translate(tly_pto_machine *m, uint64_t pc, uint32_t mode, 
             end_at(&d);
         } else if (!legal) {
             leave_to_plain(&d);
-        } else if (!tly_pto_code_mark(m->code, d.pc, len)) {
+        } else if (!tly_pto_code_mark(m->code, d.pc, len, insn.word)) {
             *out_full = true;
             return NULL;
         } else if (tly_isa_form_at(insn.form)->surface == TLY_ISA_COMMAND) {

@@ -38,21 +38,19 @@ bool tly_pto_shared_writable(const tly_pto_machine *m, uint32_t shared_id, const
 }
 
 void tly_pto_shared_wrote(tly_pto_machine *m, uint32_t shared_id, const tly_pto_tile *tile,
-                          uint32_t mask, bool publish) {
+                          uint32_t mask, uint32_t part, bool publish) {
     tly_pto_shared_tile *shared = &m->core.shared_tiles[shared_id];
     if (!shared->descriptor_valid) {
         shared->descriptor_valid = true;
-        shared->published = publish;
+        shared->published = false;
         shared->allocation_mask = (uint8_t)mask;
-        shared->initialized_mask = (uint8_t)mask;
+        shared->initialized_mask = 0;
         shared->tile = *tile;
-        shared->tile.contents_defined = true;
         tly_pto_capacity_changed(m);
-    } else {
-        shared->initialized_mask |= (uint8_t)mask;
-        shared->tile.contents_defined = shared->initialized_mask == shared->allocation_mask;
-        shared->published = shared->published || (publish && shared->tile.contents_defined);
     }
+    shared->initialized_mask |= (uint8_t)part;
+    shared->tile.contents_defined = shared->initialized_mask == shared->allocation_mask;
+    shared->published = shared->published || (publish && shared->tile.contents_defined);
     if (shared->tile.contents_defined) {
         shared->tile.defined_valid_elements =
             (uint32_t)shared->tile.valid_rows * shared->tile.valid_columns;

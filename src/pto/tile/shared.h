@@ -21,10 +21,11 @@ static inline bool tly_pto_mask_has(uint32_t mask, uint32_t pe) {
 bool tly_pto_shared_writable(const tly_pto_machine *machine, uint32_t shared_id,
                              const tly_pto_tile *tile, uint32_t mask);
 
-/* What changes in the descriptor when the quarters of `mask` have been written. A first write fixes
- * the tile and who takes part. The elements are the caller's to write. */
+/* What changes in the descriptor when the quarters of `part` have been written, for the elements of
+ * `mask`. A first write fixes the tile and who takes part: `mask`. The elements are the caller's to
+ * write. */
 void tly_pto_shared_wrote(tly_pto_machine *machine, uint32_t shared_id, const tly_pto_tile *tile,
-                          uint32_t mask, bool publish);
+                          uint32_t mask, uint32_t part, bool publish);
 
 /* ReadSharedTileWord: an element's word; where nothing was written, the tile's number xor the
  * element's. */

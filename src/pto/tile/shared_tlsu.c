@@ -39,6 +39,7 @@ typedef struct shared_side {
     uint32_t id;
     uint32_t size_code;
     uint32_t mask;
+    uint32_t part; /* of the mask: the elements whose quarters this machine moves */
 } shared_side;
 
 static const tly_pto_tile_binding *only_binding(const tly_pto_machine *m) {
@@ -120,7 +121,7 @@ static void store_element(tly_pto_machine *m, const quarters *q, const tly_pto_t
                           const shared_side *s, uint32_t row, uint32_t column) {
     uint32_t index = tly_pto_tile_index(tile, row, column);
     uint32_t pe = tly_pto_shared_quarter(tile, index);
-    if (!tly_pto_mask_has(s->mask, pe)) {
+    if (!tly_pto_mask_has(s->part, pe)) {
         return;
     }
     uint32_t size = tly_pto_access_len(tile->data_type);
@@ -175,10 +176,10 @@ static bool run_load(tly_pto_machine *m, const tly_pto_plan *plan, const shared_
     tly_pto_elements *e = &m->tiles->shared[s->id];
     bool fresh = !m->core.shared_tiles[s->id].descriptor_valid;
     quarters q = quarters_of(m, tile);
-    if (!check_quarters(m, &q, tile, s->mask)) {
+    if (!check_quarters(m, &q, tile, s->part)) {
         return false;
     }
-    if (fresh && q.same && s->mask == ALL && !m->capture_enabled &&
+    if (fresh && q.same && s->part == ALL && !m->capture_enabled &&
         tly_pto_generic_indexing(tile)) {
         tly_pto_load_rows(m, &q.rows[0], tile, e, TLY_PTO_PAD_NULL);
     } else {
@@ -187,11 +188,11 @@ static bool run_load(tly_pto_machine *m, const tly_pto_plan *plan, const shared_
         }
         for (uint32_t row = 0; row < tile->valid_rows; row++) {
             for (uint32_t column = 0; column < tile->valid_columns; column++) {
-                load_element(m, &q, tile, e, row, column, s->mask);
+                load_element(m, &q, tile, e, row, column, s->part);
             }
         }
     }
-    tly_pto_shared_wrote(m, s->id, tile, s->mask, true);
+    tly_pto_shared_wrote(m, s->id, tile, s->mask, s->part, true);
     return true;
 }
 
@@ -250,10 +251,10 @@ static bool check_store(const tly_pto_machine *m, tly_pto_plan *plan, const shar
 static bool run_store(tly_pto_machine *m, const tly_pto_plan *plan, const shared_side *s) {
     const tly_pto_tile *tile = &plan->results[0];
     quarters q = quarters_of(m, tile);
-    if (!check_quarters(m, &q, tile, s->mask)) {
+    if (!check_quarters(m, &q, tile, s->part)) {
         return false;
     }
-    if (q.same && s->mask == ALL && m->core.shared_tiles[s->id].initialized_mask == ALL &&
+    if (q.same && s->part == ALL && m->core.shared_tiles[s->id].initialized_mask == ALL &&
         !m->capture_enabled) {
         tly_pto_store_rows(m, &q.rows[0], tile, &m->tiles->shared[s->id]);
         return true;
@@ -312,19 +313,22 @@ static void run_write(tly_pto_machine *m, const tly_pto_plan *plan, const shared
     const tly_pto_tile *tile = &plan->results[0];
     const tly_pto_elements *from = tly_pto_plan_source_elements(m, plan, 0);
     tly_pto_elements *e = &m->tiles->shared[s->id];
-    if (!m->core.shared_tiles[s->id].descriptor_valid ||
-        (s->mask == ALL && from->defined == TLY_PTO_DEFINED_ALL)) {
+    bool fresh = !m->core.shared_tiles[s->id].descriptor_valid;
+    if ((fresh && s->part == s->mask) || (s->part == ALL && from->defined == TLY_PTO_DEFINED_ALL)) {
         tly_pto_elements_copy(e, from, tile);
     } else {
+        if (fresh) {
+            tly_pto_elements_clear(e);
+        }
         for (uint32_t i = 0; i < tly_pto_tile_elements(tile); i++) {
-            if (tly_pto_mask_has(s->mask, tly_pto_shared_quarter(tile, i)) &&
+            if (tly_pto_mask_has(s->part, tly_pto_shared_quarter(tile, i)) &&
                 tly_pto_element_is_defined(from, tile, i)) {
                 tly_pto_element_write(e, tile, i, tly_pto_element_read(from, tile, i));
                 tly_pto_element_define(e, tile, i, true);
             }
         }
     }
-    tly_pto_shared_wrote(m, s->id, tile, s->mask, s->function == WRITE_PUBLISH);
+    tly_pto_shared_wrote(m, s->id, tile, s->mask, s->part, s->function == WRITE_PUBLISH);
 }
 
 /* ------------------------------------------------------------------------------------------ */
@@ -464,7 +468,7 @@ bool tly_pto_execute_shared_tlsu(tly_pto_machine *m) {
                               0, 0, 0);
     }
     const shared_side s = {header->operation.selector & 31, binding->shared_id, binding->size_code,
-                           binding->pe_mask};
+                           binding->pe_mask, binding->pe_mask & tly_pto_acting_elements(m)};
     uint32_t operation = operation_of(s.function);
     tly_pto_plan plan;
     if (s.mask == 0) {

@@ -49,11 +49,12 @@ tly_status tly_pto_tile_store_new(const tly_context *context, tly_pto_tile_store
         at = place(&s->local[i], at, TLY_PTO_LOCAL_TILE_MAX);
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES; i++) {
-        at = place(&s->shared[i], at, TLY_PTO_SHARED_TILE_MAX);
+        at = place(&s->own_shared[i], at, TLY_PTO_SHARED_TILE_MAX);
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_SCRATCH_TILES; i++) {
         at = place(&s->scratch[i], at, TLY_PTO_SHARED_TILE_MAX);
     }
+    s->shared = s->own_shared;
     *out_store = s;
     return TLY_OK;
 }

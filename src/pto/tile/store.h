@@ -44,7 +44,8 @@ typedef struct tly_pto_elements {
 
 typedef struct tly_pto_tile_store {
     tly_pto_elements local[TLY_PTO_NUM_TILES];
-    tly_pto_elements shared[TLY_PTO_NUM_SHARED_TILES];
+    tly_pto_elements *shared; /* TLY_PTO_NUM_SHARED_TILES: the store's own, or those of another */
+    tly_pto_elements own_shared[TLY_PTO_NUM_SHARED_TILES];
     tly_pto_elements scratch[TLY_PTO_NUM_SCRATCH_TILES]; /* as large as shared ones */
     void *mapping;
     size_t mapping_len;

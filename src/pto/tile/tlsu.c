@@ -6,11 +6,13 @@
 #include "base/checked.h"
 #include "pto/events.h"
 #include "pto/memory.h"
+#include "pto/team.h"
 #include "pto/tile/allocate.h"
 #include "pto/tile/cube.h"
 #include "pto/tile/header.h"
 #include "pto/tile/legal.h"
 #include "pto/tile/resolve.h"
+#include "pto/tile/shared.h"
 #include "pto/tile/transfer.h"
 #include "pto/tile/transport.h"
 
@@ -71,17 +73,17 @@ bool tly_pto_check_tmov(const tly_pto_machine *m, tly_pto_plan *plan) {
            tly_pto_check_result_matches(m, plan, 0, 0, true);
 }
 
-/* The result takes the source's elements and what is defined of them. */
-static void copy_contents(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+/* The result takes the elements of the source, which is a tile of `from`, and what is defined. */
+static void copy_contents(tly_pto_machine *m, const tly_pto_machine *from, tly_pto_plan *plan) {
+    const tly_pto_tile *source = tly_pto_plan_source(from, plan, 0);
     tly_pto_elements_copy(tly_pto_plan_result_elements(m, plan, 0),
-                          tly_pto_plan_source_elements(m, plan, 0), source);
+                          tly_pto_plan_source_elements(from, plan, 0), source);
     plan->results[0].contents_defined = source->contents_defined;
     plan->results[0].defined_valid_elements = source->defined_valid_elements;
 }
 
 bool tly_pto_run_tmov(tly_pto_machine *m, tly_pto_plan *plan) {
-    copy_contents(m, plan);
+    copy_contents(m, m, plan);
     return true;
 }
 
@@ -284,6 +286,10 @@ static bool dimensions_plausible(const tly_pto_header *header) {
     return true;
 }
 
+static bool acts_for(const tly_pto_machine *m, uint32_t pe) {
+    return tly_pto_mask_has(tly_pto_acting_elements(m), pe);
+}
+
 bool tly_pto_execute_prefetch(tly_pto_machine *m) {
     const tly_pto_header *header = &m->core.context.header;
     tly_pto_plan plan;
@@ -311,22 +317,43 @@ bool tly_pto_execute_prefetch(tly_pto_machine *m) {
             header->scalar_bindings[0].valid ? tly_pto_pe_register(m, pe, 1) : columns;
         fetches[pe] = (fetch){tly_pto_pe_register(m, pe, 0), stride, valid_rows, valid_columns,
                               plan.data_type};
-        if (!check_fetch(m, &fetches[pe])) {
+        if (acts_for(m, pe) && !check_fetch(m, &fetches[pe])) {
             return false;
         }
     }
     for (uint32_t pe = 0; pe < TLY_PTO_NUM_PES && m->capture_enabled; pe++) {
-        record_fetch(m, &fetches[pe], pe);
+        if (acts_for(m, pe)) {
+            record_fetch(m, &fetches[pe], pe);
+        }
     }
     return true;
 }
 
 /* ------------------------------------------------------------------------------------------ */
 
-static bool check_gmov(const tly_pto_machine *m, tly_pto_plan *plan) {
+/* The machine that holds the source: in a team that of the peer which this element names, NULL if
+ * there is none; alone there is one tile for all four. */
+static const tly_pto_machine *gmov_source_of(const tly_pto_machine *m) {
+    return m->team != NULL ? tly_pto_team_machine(m->team, tly_pto_pe_register(m, m->element, 0))
+                           : m;
+}
+
+static bool check_gmov_peers(const tly_pto_machine *m, tly_pto_plan *plan) {
+    uint32_t limit = m->team != NULL ? tly_pto_team_size(m->team) : TLY_PTO_NUM_PES;
+    for (uint32_t pe = 0; pe < TLY_PTO_NUM_PES; pe++) {
+        uint64_t peer = tly_pto_pe_register(m, pe, 0);
+        if (acts_for(m, pe) && peer >= limit) {
+            return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_PEER, pe, peer, limit - 1, 0);
+        }
+    }
+    return true;
+}
+
+/* `from` is where the source is. */
+static bool check_gmov(const tly_pto_machine *m, const tly_pto_machine *from, tly_pto_plan *plan) {
     const tly_pto_header *header = &m->core.context.header;
     const tly_pto_tile_binding *binding = &header->tile_bindings[0];
-    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_tile *source = tly_pto_plan_source(from, plan, 0);
     if (!tly_pto_check_transfer(m, plan)) {
         return false;
     }
@@ -334,12 +361,12 @@ static bool check_gmov(const tly_pto_machine *m, tly_pto_plan *plan) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_BINDING_SHAPE, plan->operation,
                                    plan->num_bindings, 1, 0);
     }
-    if (!tly_pto_plan_check_attributes(m, plan) || !tly_pto_check_source_defined(m, plan, 0)) {
+    if (!tly_pto_plan_check_attributes(m, plan) || !tly_pto_check_source_defined(from, plan, 0)) {
         return false;
     }
-    if (m->core.tile_allocation_masks[plan->sources[0]] != 15) {
+    if (from->core.tile_allocation_masks[plan->sources[0]] != 15) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_SOURCE_MASK, plan->sources[0], 15,
-                                   m->core.tile_allocation_masks[plan->sources[0]], 0);
+                                   from->core.tile_allocation_masks[plan->sources[0]], 0);
     }
     if (tly_pto_size_code_bytes(binding->destination_size) != source->capacity_bytes) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_CAPACITY_DIFFERS, plan->operation,
@@ -348,8 +375,8 @@ static bool check_gmov(const tly_pto_machine *m, tly_pto_plan *plan) {
     }
     if (!tly_pto_check_type(plan, plan->data_type,
                             TLY_PTO_TYPES_CARRIED | TLY_PTO_TYPES_FOUR_BIT) ||
-        !tly_pto_check_source_type(m, plan, 0, plan->data_type) ||
-        !tly_pto_check_source_layout(m, plan, 0, plan->layout)) {
+        !tly_pto_check_source_type(from, plan, 0, plan->data_type) ||
+        !tly_pto_check_source_layout(from, plan, 0, plan->layout)) {
         return false;
     }
     for (uint32_t i = 0; i < TLY_PTO_NUM_DIMENSIONS; i++) {
@@ -358,40 +385,39 @@ static bool check_gmov(const tly_pto_machine *m, tly_pto_plan *plan) {
                                        0);
         }
     }
-    for (uint32_t pe = 0; pe < TLY_PTO_NUM_PES; pe++) {
-        uint64_t peer = tly_pto_pe_register(m, pe, 0);
-        if (peer >= TLY_PTO_NUM_PES) {
-            return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_PEER, pe, peer, 0, 0);
-        }
-    }
-    return true;
+    return check_gmov_peers(m, plan);
 }
 
-static bool check_gmov_result(const tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
+static bool check_gmov_result(const tly_pto_machine *from, tly_pto_plan *plan) {
+    const tly_pto_tile *source = tly_pto_plan_source(from, plan, 0);
     if (source->location == TLY_PTO_LOCATION_MEMORY ||
         source->location == TLY_PTO_LOCATION_MATRIX) {
         return tly_pto_plan_refuse(plan, TLY_PTO_RULE_TLSU_LOCATION, plan->operation,
                                    plan->sources[0], 0, 0);
     }
-    return tly_pto_check_result_matches(m, plan, 0, 0, true);
+    return tly_pto_check_result_matches(from, plan, 0, 0, true);
 }
 
 bool tly_pto_execute_gmov(tly_pto_machine *m) {
+    const tly_pto_machine *peer = gmov_source_of(m);
+    const tly_pto_machine *from = peer != NULL ? peer : m; /* which check_gmov refuses */
     tly_pto_plan plan;
     tly_pto_fault fault;
     tly_pto_plan_begin(m, TLY_PTO_OP_GMOV, &plan);
-    if (!check_gmov(m, &plan)) {
+    if (!check_gmov(m, from, &plan)) {
         return tly_pto_plan_raise(m, &plan, TLY_PTO_FAULT_TILE_LEGALITY);
+    }
+    if ((m->core.context.header.tile_bindings[0].pe_mask & tly_pto_acting_elements(m)) == 0) {
+        return true; /* it only had to be there */
     }
     if (!tly_pto_resolve_results(m, &plan, &fault)) {
         return tly_pto_plan_raise(m, &plan, fault);
     }
-    if (!tly_pto_tile_legal(m, &plan.results[0]) || !check_gmov_result(m, &plan)) {
+    if (!tly_pto_tile_legal(m, &plan.results[0]) || !check_gmov_result(from, &plan)) {
         tly_pto_plan_roll_back(m, &plan);
         return tly_pto_plan_raise(m, &plan, TLY_PTO_FAULT_TILE_LEGALITY);
     }
-    copy_contents(m, &plan);
+    copy_contents(m, from, &plan);
     tly_pto_plan_commit(m, &plan);
     return true;
 }
