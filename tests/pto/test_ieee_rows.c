@@ -137,38 +137,65 @@ static void unary_rows(void **state) {
     }
 }
 
+/* Codes of a format: any, numbers near the ends of what another format holds, and their middles. */
+static uint32_t code_of(check_rng *rng, uint32_t dtype) {
+    uint32_t bits = tly_pto_dtype_bits(dtype);
+    if (bits < 32) {
+        return (uint32_t)check_random(rng) & ((1u << bits) - 1);
+    }
+    static const uint8_t ends[] = {0, 1, 96, 97, 102, 103, 112, 113, 142, 143, 254};
+    switch (check_below(rng, 3)) {
+    case 0:
+        return single(rng);
+    case 1: /* many zeros or ones behind: ties, and what is near them */
+        return ((uint32_t)check_random(rng) << check_below(rng, 24)) +
+               (uint32_t)check_below(rng, 3) - 1;
+    default:
+        return (uint32_t)(check_random(rng) & 0x807FFFFF) |
+               (uint32_t)ends[check_below(rng, sizeof ends)] << 23;
+    }
+}
+
 static void convert_rows(void **state) {
+    static const uint8_t dtypes[] = {TLY_PTO_FP32, TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E5M2};
     const tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, false};
     check_rng rng = {check_seed(23)};
     (void)state;
-    for (uint64_t i = 0; i < check_rounds(1000); i++) {
-        uint32_t a[MOST], wide[MOST];
-        uint16_t half[MOST], narrow[MOST];
-        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 3 : MOST);
+    for (uint64_t i = 0; i < check_rounds(2500); i++) {
+        uint32_t from = dtypes[check_below(&rng, 4)], to = dtypes[check_below(&rng, 4)];
+        uint32_t codes[ROWS * MOST], from_len = tly_pto_dtype_bits(from) / 8;
+        uint32_t to_len = tly_pto_dtype_bits(to) / 8;
+        uint8_t in[ROWS * MOST * 4], out[ROWS * MOST * 4 + 1];
+        /* few enough that flags are not all raised, or more than a chunk */
+        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 2 : ROWS * MOST);
         for (size_t k = 0; k < count; k++) {
-            a[k] = single(&rng);
-            a[k] &= i % 4 == 3 ? 0xBFFFFFFF : 0xFFFFFFFF; /* no NaN at all: whole blocks */
-            half[k] = (uint16_t)check_random(&rng);
+            codes[k] = code_of(&rng, from);
+            if (i % 4 == 3 && tly_pto_class_is_nan(tly_pto_classify(from, codes[k]))) {
+                codes[k] = 0; /* no NaN at all */
+            }
+            memcpy(in + k * from_len, &codes[k], from_len);
         }
         for (uint32_t l = 0; l < num_levels; l++) {
             uint8_t flags = 0, wanted = 0;
-            if (ieee->convert_row(levels[l], TLY_PTO_FP32, TLY_PTO_FP16, &control, a, narrow, count,
-                                  &flags)) {
-                for (size_t k = 0; k < count; k++) {
-                    assert_int_equal(narrow[k], ieee->convert(TLY_PTO_FP32, TLY_PTO_FP16, &control,
-                                                              a[k], &wanted));
-                }
-                assert_int_equal(flags, wanted);
+            memset(out, 0xA5, sizeof out);
+            if (from == to) {
+                continue;
             }
-            flags = wanted = 0;
-            if (ieee->convert_row(levels[l], TLY_PTO_FP16, TLY_PTO_FP32, &control, half, wide,
-                                  count, &flags)) {
-                for (size_t k = 0; k < count; k++) {
-                    assert_int_equal(wide[k], ieee->convert(TLY_PTO_FP16, TLY_PTO_FP32, &control,
-                                                            half[k], &wanted));
+            assert_true(ieee->convert_row(levels[l], from, to, &control, in, out, count, &flags));
+            for (size_t k = 0; k < count; k++) {
+                uint32_t got = 0;
+                memcpy(&got, out + k * to_len, to_len);
+                uint64_t value = ieee->convert(from, to, &control, codes[k], &wanted);
+                if (got != value) {
+                    fail_msg("type %u to %u of %x at level %d: %x, one by one %llx", from, to,
+                             codes[k], levels[l], got, (unsigned long long)value);
                 }
-                assert_int_equal(flags, wanted);
             }
+            if (flags != wanted) {
+                fail_msg("type %u to %u of %x and %zu more at level %d: flags %x, one by one %x",
+                         from, to, codes[0], count - 1, levels[l], flags, wanted);
+            }
+            assert_int_equal(out[count * to_len], 0xA5);
         }
     }
 }

@@ -152,11 +152,13 @@ bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags) {
+    if (control->rounding != TLY_PTO_ROUND_NEAREST_EVEN || control->saturating || !host_fits()) {
+        return false;
+    }
 #if defined(__x86_64__)
-    bool narrows = from == TLY_PTO_FP32 && to == TLY_PTO_FP16 &&
-                   control->rounding == TLY_PTO_ROUND_NEAREST_EVEN && !control->saturating;
-    bool widens = from == TLY_PTO_FP16 && to == TLY_PTO_FP32 && !control->saturating;
     const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    bool narrows = from == TLY_PTO_FP32 && to == TLY_PTO_FP16;
+    bool widens = from == TLY_PTO_FP16 && to == TLY_PTO_FP32;
     if (kernels != NULL && (narrows || widens)) {
         if (count > 0) {
             (narrows ? kernels->f32_to_f16 : kernels->f16_to_f32)(value, out, count, flags);
@@ -164,13 +166,5 @@ bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
         return true;
     }
 #endif
-    (void)simd;
-    (void)from;
-    (void)to;
-    (void)control;
-    (void)value;
-    (void)out;
-    (void)count;
-    (void)flags;
-    return false;
+    return tly_pto_ieee_convert_loops(simd, from, to, value, out, count, flags);
 }

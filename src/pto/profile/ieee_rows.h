@@ -22,6 +22,10 @@ size_t tly_pto_ieee_reduce_rows(tly_simd simd, tly_pto_reduction op, uint32_t dt
 /* One of them by itself, for what vector code leaves. */
 float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags);
 
+/* Between FP32, FP16, BF16 and E5M2, to nearest even, with the loops of num for this level. */
+bool tly_pto_ieee_convert_loops(tly_simd simd, uint32_t from, uint32_t to, const void *value,
+                                void *out, size_t count, uint8_t *flags);
+
 /* SQRT, LOG, RECIP, EXP and RSQRT; `out` may be `value`. */
 void tly_pto_ieee_unary_f32_portable(tly_pto_tile_unary op, const float *value, float *out,
                                      size_t count, uint8_t *flags);
