@@ -283,8 +283,9 @@ tly_status tly_bind_outputs(const tly_bindings *b, const tly_pto_machine *m, tly
 }
 
 void tly_bind_give_back(const tly_bindings *b, tly_pto_machine *m) {
+    const uint64_t kept = m->element == 0 ? b->filled_tiles : 0;
     for (uint32_t tile = 0; tile < TLY_PTO_NUM_TILES; tile++) {
-        if ((b->filled_tiles >> tile & 1) == 0 && m->core.tiles[tile].allocated) {
+        if ((kept >> tile & 1) == 0 && m->core.tiles[tile].allocated) {
             tly_pto_tile_release(m, tile, NULL);
         }
     }

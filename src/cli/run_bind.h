@@ -46,7 +46,7 @@ typedef struct tly_bindings {
 tly_status tly_bind_inputs(tly_bindings *bindings, const tly_cli *cli, const tly_context *context,
                            tly_pto_machine *machine, const tly_loaded *loaded, tly_error *error);
 
-/* Gives back every local tile but those of --tile. */
+/* Gives back every local tile of one element's machine but those of --tile, which element 0 has. */
 void tly_bind_give_back(const tly_bindings *bindings, tly_pto_machine *machine);
 
 /* Writes the results; containers appear whole or not at all. Errors: those of

@@ -170,6 +170,10 @@ class Bind(CommandTest):
             self.assertEqual(done.code, 0, done.err)
             self.assertEqual(re.findall(r"^tile (\d+)", done.out, re.M), ["0", "16"])
             self.assertRegex(done.out, r"tile 0 .*\n.*\n +1 +1 ")     # what the last round made
+        team = self.good("run", source, "--pes", "2", "--threads", "2", "--free-at", "round", "--tiles",
+                         *args[2:4]).out
+        self.assertEqual([re.findall(r"^tile (\d+)", part, re.M) for part in team.split("element ")],
+                         [[], ["0", "16"], ["0"]])
         kept = json.loads(run("diff", self.out, self.file, "--json").out)
         self.assertEqual(kept["differences"], [{"name": "a::w", "differs": "only in the second file"}])
         self.fails(6, "neither an address nor a symbol", *args, "--free-at", "nosuch")

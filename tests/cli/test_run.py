@@ -4,7 +4,7 @@
 import gzip
 import json
 
-from command import CommandTest, run
+from command import ROOT, CommandTest, run
 
 SUM = """
         .globl _start
@@ -87,8 +87,8 @@ class Run(CommandTest):
             self.assertEqual(before["next_pc"], after["pc"])
 
     def test_elements(self):
-        program = "examples/pto/elements.s"
-        golden = ["--golden", "examples/pto/elements.golden"]
+        program = ROOT / "examples/pto/elements.s"
+        golden = ["--golden", ROOT / "examples/pto/elements.golden"]
         self.good("run", program, *golden)
         states = [self.good("run", program, "--memory", "1M", "--pes", "4", "--threads", str(n),
                             *golden, "--state", "json").out for n in (1, 2, 3, 4)]
