@@ -119,6 +119,7 @@ static int set_up(handle *h, tly_http_call *call, char *range, struct curl_slist
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     SET(CURLOPT_USERAGENT, "tilery");
+    SET(CURLOPT_BUFFERSIZE, 262144L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_timeout_ms);
     SET(CURLOPT_TIMEOUT_MS, (long)call->total_timeout_ms);
     SET(CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -10,15 +10,13 @@
 #include <unistd.h>
 
 #include "base/context.h"
+#include "base/populate.h"
 #include "panel/hash.h"
 #include "serve/server.h"
 
 #define LEAST_PIECE (UINT64_C(1) << 20)
 #define MOST_PIECE  (UINT64_C(4) << 20)
 #define PAGE_LEN    UINT64_C(4096)
-#ifndef MADV_POPULATE_WRITE /* Linux 5.14; older ones say EINVAL */
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* What a variant counts for: its pages, and the object. */
 static uint64_t cost(uint64_t len) {
@@ -390,8 +388,7 @@ static void copy_native(const tly_answer *a, uint64_t offset, uint64_t len, uint
     }
 }
 
-/* On a thread of the pool. Pages are taken before they are written: without memory that gives an
- * error, and a signal otherwise. */
+/* On a thread of the pool. */
 static void fill(uv_work_t *work) {
     variant_job *job = work->data;
     tly_variant *v = job->variant;
@@ -399,9 +396,8 @@ static void fill(uv_work_t *work) {
     uint64_t from = job->offset & ~(PAGE_LEN - 1);
     tly_store_guard guard;
     job->status = TLY_OK;
-    if (madvise(v->write_map + from, (size_t)(job->offset + job->len - from),
-                MADV_POPULATE_WRITE) != 0 &&
-        (errno != EINVAL || fallocate(v->write_fd, 0, (off_t)job->offset, (off_t)job->len) != 0)) {
+    if (!tly_base_populate(v->write_map + from, (size_t)(job->offset + job->len - from),
+                           v->write_fd, (off_t)from)) {
         job->status = TLY_OUT_OF_MEMORY;
         return;
     }

@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
+#include "base/populate.h"
 
 #define LEAST_BLOCKS  4
 #define FETCH_LEN     (UINT64_C(4) << 20) /* most that is asked of a source at a time, bytes */
@@ -444,12 +445,10 @@ static tly_status read_source(tly_blocks *b, uint64_t offset, void *buffer, uint
     return status;
 }
 
-/* Pages are taken before they are written: without memory that gives an error, and a signal
- * otherwise. */
 static tly_status fetch(tly_blocks *b, uint64_t first, uint64_t num, const int32_t *cancel,
                         tly_error *error) {
     uint64_t offset = first * b->cache->block_len, len = bytes_of(b, first, num);
-    if (fallocate(b->fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)len) != 0) {
+    if (!tly_base_populate(b->map + offset, (size_t)len, b->fd, (off_t)offset)) {
         return no_memory(error);
     }
     return read_source(b, offset, b->map + offset, len, cancel, error);
