@@ -39,6 +39,7 @@ _tilery() {
     serve:--family) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--pack-limit) :; return ;;
     serve:--cache) :; return ;;
+    serve:--urls) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--http-cache) :; return ;;
     serve:--cache-folder) COMPREPLY=($(compgen -f -- "$word")); return ;;
     serve:--cache-folder-limit) :; return ;;
@@ -116,7 +117,7 @@ _tilery() {
         convert) COMPREPLY=($(compgen -W '-o --output --to --tensor -l --layout --dtype --round --saturate --dequantize --skip-unsupported --json -h --help' -- "$word")) ;;
         verify) COMPREPLY=($(compgen -W '--json -h --help' -- "$word")) ;;
         diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
-        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --metrics --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --http-cache --cache-folder --cache-folder-limit --idle-timeout --log --log-format --json -h --help' -- "$word")) ;;
+        serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --metrics --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --urls --http-cache --cache-folder --cache-folder-limit --idle-timeout --log --log-format --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --retries --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
         put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;

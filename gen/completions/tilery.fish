@@ -63,6 +63,7 @@ complete -c tilery -n '__fish_seen_subcommand_from serve' -l shards -x -d 'cut a
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l family -r -F -d 'a plug-in with layouts of its own, a shared library that runs with the rights of the server'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l pack-limit -x -d 'largest tensor that is packed; a larger one is served as it is kept'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l cache -x -d 'memory for packed variants, so that each is packed once and shared; 0 packs for every request anew'
+complete -c tilery -n '__fish_seen_subcommand_from serve' -l urls -r -F -d 'serve the containers behind the URLs in FILE too, one a line, which others may not read; read anew at SIGHUP, so signatures can be renewed'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l http-cache -x -d 'memory for blocks of containers behind URLs; a tensor that is packed has to fit in it'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l cache-folder -r -F -d 'keep packed variants in FOLDER, so that they need not be packed again after a restart; it must exist'
 complete -c tilery -n '__fish_seen_subcommand_from serve' -l cache-folder-limit -x -d 'bytes of files in that folder; what was used longest ago goes first'

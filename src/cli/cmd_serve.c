@@ -239,9 +239,11 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-listen",
                              "--listen ADDRESS says where to take connections, and is missing");
     }
-    if (cli->num_args == 0 && !tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS)) {
+    if (cli->num_args == 0 && !tly_cli_given(cli, TLY_CLI_SERVE_UPLOADS) &&
+        !tly_cli_given(cli, TLY_CLI_SERVE_URLS)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-arguments",
-                             "there is nothing to serve: name a container, or --uploads FOLDER");
+                             "there is nothing to serve: name a container, --urls FILE, or "
+                             "--uploads FOLDER");
     }
     status = tly_cli_context(cli, &context, error);
     if (status == TLY_OK) {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "cli/options_table.h"
 #include "cli/url.h"
+#include "serve/secret.h"
 
 static int is_container(const struct dirent *entry) {
     const char *dot = strrchr(entry->d_name, '.');
@@ -44,43 +45,73 @@ static tly_status add_folder(tly_catalogue *catalogue, const char *folder, tly_e
     return status;
 }
 
-static tly_status add_url(const tly_cli *cli, const tly_context *context, const char *url,
-                          tly_catalogue *catalogue, tly_http **http, tly_error *error) {
+static tly_status add_url(const char *url, tly_catalogue *catalogue, tly_http *http,
+                          tly_error *error) {
     tly_store *store;
-    tly_status status = TLY_OK;
-    if (*http == NULL) {
-        status = tly_cli_http_new(context, tly_cli_number(cli, TLY_CLI_SERVE_HTTP_CACHE, 0), http,
-                                  error);
-    }
-    if (status == TLY_OK) {
-        status = tly_http_open(*http, url, NULL, &store, error);
-    }
+    tly_status status = tly_http_open(http, url, NULL, &store, error);
     return status == TLY_OK ? tly_catalogue_add_store(catalogue, store, error) : status;
 }
 
-static tly_status fill(const tly_cli *cli, const tly_context *context, int is_first,
-                       tly_catalogue *catalogue, tly_http **http, tly_error *error) {
-    const char *uploads = tly_cli_value(cli, TLY_CLI_SERVE_UPLOADS, NULL);
-    tly_status status = TLY_OK;
-    if (uploads != NULL && tly_http_is_url(uploads)) {
-        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "uploads-url",
-                             "tensors can be put into a folder, and not behind a URL: HTTP cannot "
-                             "replace an object whole and durably");
+/* A URL a line; what begins with # is for people. */
+static tly_status add_urls(const tly_context *context, const char *path, tly_catalogue *catalogue,
+                           tly_http *http, tly_error *error) {
+    char *text, *rest;
+    size_t len;
+    tly_status status =
+        tly_serve_read_secret(context, path, "signed URLs", "urls-mode", &text, &len, error);
+    if (status != TLY_OK) {
+        return status;
     }
+    for (char *line = strtok_r(text, "\r\n", &rest); line != NULL && status == TLY_OK;
+         line = strtok_r(NULL, "\r\n", &rest)) {
+        line += strspn(line, " \t");
+        line[strcspn(line, " \t")] = '\0';
+        if (line[0] != '\0' && line[0] != '#') {
+            status = add_url(line, catalogue, http, error);
+        }
+    }
+    tly_serve_free_secret(context, text, len);
+    return status;
+}
+
+static tly_status fill(const tly_cli *cli, const tly_context *context, tly_catalogue *catalogue,
+                       tly_http *http, tly_error *error) {
+    const char *urls = tly_cli_value(cli, TLY_CLI_SERVE_URLS, NULL);
+    tly_status status = TLY_OK;
     for (uint32_t i = 0; i < cli->num_args && status == TLY_OK; i++) {
         struct stat info;
         if (tly_http_is_url(cli->args[i])) {
-            status = add_url(cli, context, cli->args[i], catalogue, http, error);
+            status = add_url(cli->args[i], catalogue, http, error);
         } else if (stat(cli->args[i], &info) == 0 && S_ISDIR(info.st_mode)) {
             status = add_folder(catalogue, cli->args[i], error);
         } else {
             status = tly_catalogue_add_file(catalogue, cli->args[i], error);
         }
     }
-    if (status == TLY_OK && is_first && uploads != NULL) {
-        status = tly_catalogue_open_uploads(catalogue, uploads, error);
+    return status == TLY_OK && urls != NULL ? add_urls(context, urls, catalogue, http, error)
+                                            : status;
+}
+
+static tly_status open_uploads(const tly_cli *cli, tly_catalogue *catalogue, tly_error *error) {
+    const char *folder = tly_cli_value(cli, TLY_CLI_SERVE_UPLOADS, NULL);
+    if (folder == NULL) {
+        return TLY_OK;
     }
-    return status;
+    if (tly_http_is_url(folder)) {
+        return tly_base_fail(error, TLY_UNSUPPORTED, TLY_NO_OFFSET, "uploads-url",
+                             "tensors can be put into a folder, and not behind a URL: HTTP cannot "
+                             "replace an object whole and durably");
+    }
+    return tly_catalogue_open_uploads(catalogue, folder, error);
+}
+
+/* Is anything behind a URL? */
+static int has_urls(const tly_cli *cli) {
+    int has = tly_cli_given(cli, TLY_CLI_SERVE_URLS);
+    for (uint32_t i = 0; i < cli->num_args; i++) {
+        has |= tly_http_is_url(cli->args[i]);
+    }
+    return has;
 }
 
 tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context, int is_first,
@@ -89,8 +120,15 @@ tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context, 
     tly_status status;
     memset(out, 0, sizeof *out);
     status = tly_catalogue_new(context, &out->catalogue, error);
+    if (status == TLY_OK && *http == NULL && has_urls(cli)) {
+        uint64_t cache_len = tly_cli_number(cli, TLY_CLI_SERVE_HTTP_CACHE, 0);
+        status = tly_cli_http_new(context, cache_len, http, error);
+    }
     if (status == TLY_OK) {
-        status = fill(cli, context, is_first, out->catalogue, http, error);
+        status = fill(cli, context, out->catalogue, *http, error);
+    }
+    if (status == TLY_OK && is_first) {
+        status = open_uploads(cli, out->catalogue, error);
     }
     if (status == TLY_OK && rules != NULL) {
         status = tly_access_load(context, rules, &out->access, error);

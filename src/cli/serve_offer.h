@@ -14,7 +14,7 @@ typedef struct tly_serve_input {
 } tly_serve_input;
 
 /* `is_first`: the folder for uploads is opened, too; later it is shared with what is served then.
- * `*http` is made with the first URL, and the caller's; it outlives the input. After an error
+ * `*http` is made where there are URLs, and the caller's; it outlives the input. After an error
  * nothing else needs freeing. */
 tly_status tly_serve_input_read(const tly_cli *cli, const tly_context *context, int is_first,
                                 tly_http **http, tly_serve_input *out, tly_error *error);

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/access.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/context.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "serve/secret.h"
 
-#define MAX_FILE_LEN  (16u << 20)
 #define MAX_WORDS     4
 #define MIN_TOKEN_LEN 16
 #define MAX_TOKEN_LEN 1024
@@ -287,65 +283,18 @@ tly_status tly_access_parse(const tly_context *context, const char *text, size_t
     return TLY_OK;
 }
 
-/* A regular file that only its owner and its group may read, whole. The caller frees `out_text`. */
-static tly_status read_file(const tly_context *context, const char *path, char **out_text,
-                            size_t *out_len, tly_error *error) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat info;
-    size_t done = 0, len;
-    char *text;
-    ssize_t n = 1;
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        int failed = errno;
-        if (fd >= 0) {
-            close(fd);
-        }
-        return tly_base_fail_errno(error, failed, "cannot read %s", path);
-    }
-    if (!S_ISREG(info.st_mode) || (info.st_mode & (S_IRWXO | S_IWGRP)) != 0) {
-        close(fd);
-        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "access-mode",
-                             "%s holds tokens, and others may read or change it: chmod 600 it",
-                             path);
-    }
-    if (info.st_size > (off_t)MAX_FILE_LEN) {
-        close(fd);
-        return tly_base_fail(error, TLY_LIMIT, TLY_NO_OFFSET, "access-len",
-                             "%s has more than %u bytes", path, MAX_FILE_LEN);
-    }
-    len = (size_t)info.st_size;
-    text = tly_base_alloc(context, len + 1, 1);
-    while (text != NULL && done < len && n > 0) {
-        n = read(fd, text + done, len - done);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    close(fd);
-    if (text == NULL) {
-        return no_memory(error);
-    }
-    if (done != len) {
-        tly_base_free(context, text, len + 1, 1);
-        return tly_base_fail(error, TLY_IO, TLY_NO_OFFSET, "", "%s changed while it was read",
-                             path);
-    }
-    *out_text = text;
-    *out_len = len;
-    return TLY_OK;
-}
-
 tly_status tly_access_load(const tly_context *context, const char *path, tly_access **out_access,
                            tly_error *error) {
     char *text = NULL;
     size_t len = 0;
     tly_status status;
     *out_access = NULL;
-    status = read_file(context, path, &text, &len, error);
+    status = tly_serve_read_secret(context, path, "tokens", "access-mode", &text, &len, error);
     if (status != TLY_OK) {
         return status;
     }
     status = tly_access_parse(context, text, len, out_access, error);
-    explicit_bzero(text, len);
-    tly_base_free(context, text, len + 1, 1);
+    tly_serve_free_secret(context, text, len);
     return status;
 }
 

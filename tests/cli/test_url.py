@@ -194,6 +194,21 @@ class Url(CommandTest):
             self.until(lambda: "not reloaded" in self.errors.read_text())
             self.expect()
 
+    def test_signatures_are_renewed(self):
+        urls = self.folder / "urls"
+        urls.write_text(f"# of today\n\n{self.signed}\n")
+        os.chmod(urls, 0o644)
+        done = run("serve", "--urls", urls, "--listen", self.address, "--check")
+        self.assertIn("others may read", done.err)
+        os.chmod(urls, 0o600)
+        with self.serving("--urls", str(urls)) as server:
+            self.expect()
+            for sig, says in (("gone", "not reloaded"), (SECRET, "reloaded: 2 tensors")):
+                urls.write_text(f"{self.http}/signed/m.hrry?sig={sig}\n")
+                server.process.send_signal(signal.SIGHUP)
+                self.until(lambda: says in self.errors.read_text())
+                self.expect()
+
     def test_origin_goes_and_comes_back(self):
         self.container(3, times=8)  # more than the blocks that are kept
         with self.serving(self.signed, options=("--http-cache", "1")):

@@ -66,14 +66,15 @@ enum {
     TLY_CLI_SERVE_FAMILY = 12,
     TLY_CLI_SERVE_PACK_LIMIT = 13,
     TLY_CLI_SERVE_CACHE = 14,
-    TLY_CLI_SERVE_HTTP_CACHE = 15,
-    TLY_CLI_SERVE_CACHE_FOLDER = 16,
-    TLY_CLI_SERVE_CACHE_FOLDER_LIMIT = 17,
-    TLY_CLI_SERVE_IDLE_TIMEOUT = 18,
-    TLY_CLI_SERVE_LOG = 19,
-    TLY_CLI_SERVE_LOG_FORMAT = 20,
-    TLY_CLI_SERVE_JSON = 21,
-    TLY_CLI_SERVE_HELP = 22,
+    TLY_CLI_SERVE_URLS = 15,
+    TLY_CLI_SERVE_HTTP_CACHE = 16,
+    TLY_CLI_SERVE_CACHE_FOLDER = 17,
+    TLY_CLI_SERVE_CACHE_FOLDER_LIMIT = 18,
+    TLY_CLI_SERVE_IDLE_TIMEOUT = 19,
+    TLY_CLI_SERVE_LOG = 20,
+    TLY_CLI_SERVE_LOG_FORMAT = 21,
+    TLY_CLI_SERVE_JSON = 22,
+    TLY_CLI_SERVE_HELP = 23,
 };
 
 enum {
@@ -290,6 +291,7 @@ static const tly_cli_option serve_options[] = {
     {"family", 0, TLY_CLI_FILE, 1, UINT64_C(0), UINT64_C(0), NULL},
     {"pack-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(9223372036854775807), NULL},
+    {"urls", 0, TLY_CLI_FILE, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"http-cache", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
     {"cache-folder", 0, TLY_CLI_OUTPUT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"cache-folder-limit", 0, TLY_CLI_NUMBER, 0, UINT64_C(1), UINT64_C(9223372036854775807), NULL},
@@ -610,7 +612,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  Is the container what the model was?\n"
     "    tilery diff model.safetensors model.hrry\n"},
-    {"serve", tly_cli_run_serve, serve_options, 23, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
+    {"serve", tly_cli_run_serve, serve_options, 24, 0, 1000, "tilery serve [OPTION]... [FILE...] --listen ADDRESS",
     "Usage: tilery serve [OPTION]... [FILE...] --listen ADDRESS\n"
     "\n"
     "Serves the tensors of the containers under their names until it is interrupted\n"
@@ -621,7 +623,8 @@ const tly_cli_command tly_cli_commands[] = {
     "not), which is read by ranges and never downloaded as a whole; the server\n"
     "behind it must answer ranges and say which version of the object it gives. What\n"
     "changes there is noticed and refused until SIGHUP. No query, user or password\n"
-    "of a URL is shown or logged.\n"
+    "of a URL is shown or logged; but arguments can be seen by other users of the\n"
+    "machine, so a signed URL had better stand in the FILE of --urls.\n"
     "\n"
     "A client says which layouts it can use; a packed one is made on the fly. When\n"
     "connections are taken, a line on standard output says so.\n"
@@ -673,6 +676,9 @@ const tly_cli_command tly_cli_commands[] = {
     "      --cache BYTES         memory for packed variants, so that each is packed\n"
     "                            once and shared; 0 packs for every request anew\n"
     "                            (default: 1073741824)\n"
+    "      --urls FILE           serve the containers behind the URLs in FILE too,\n"
+    "                            one a line, which others may not read; read anew at\n"
+    "                            SIGHUP, so signatures can be renewed\n"
     "      --http-cache BYTES    memory for blocks of containers behind URLs; a\n"
     "                            tensor that is packed has to fit in it (default:\n"
     "                            268435456)\n"
