@@ -93,8 +93,8 @@ BOTH bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, uint
 
 /* One step of the plain path; `remember`: from the decoded instruction that is kept for its
  * address. Returns whether the run goes on. */
-static bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, bool remember,
-                      uint64_t *left, int32_t *out_end) {
+BOTH bool step_once(tly_pto_machine *m, const tly_pto_run_options *options, bool remember,
+                    uint64_t *left, int32_t *out_end) {
     tly_pto_step step = {.pc = m->core.context.tpc};
     tly_pto_decoded fresh;
     const tly_pto_decoded *decoded =

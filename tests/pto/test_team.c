@@ -504,6 +504,48 @@ static void a_race_on_one_thread_is_the_same_every_time(void **state) {
     rig_free(&r);
 }
 
+/* The same with B.CATR is none: element 0 looks at the flag equally often on any number of threads.
+ */
+static void a_flag_in_ordered_blocks_is_no_race(void **state) {
+    (void)state;
+    static const char wait[] = "around: C.BSTART COND, around\n"
+                               "B.CATR aq\n"
+                               "ldi [a2, 0], ->a3\n"
+                               "setc.eq a3, zero\n"
+                               "C.BSTOP\n"
+                               "C.BSTART.STD FALL\n"
+                               "ldi [a2, 8], ->a4\n"
+                               "C.BSTOP\n";
+    static const char tell[] = "C.BSTART.STD FALL\n"
+                               "hl.addi zero, 5000, ->a3\n"
+                               "C.BSTOP\n"
+                               "around: C.BSTART COND, around\n"
+                               "subi a3, 1, ->a3\n"
+                               "setc.ne a3, zero\n"
+                               "C.BSTOP\n"
+                               "C.BSTART.STD FALL\n"
+                               "sdi a2, [a2, 8]\n"
+                               "C.BSTOP\n"
+                               "C.BSTART.STD FALL\n"
+                               "B.CATR rl\n"
+                               "sdi a2, [a2, 0]\n"
+                               "C.BSTOP\n";
+    rig r = rig_make(2, NULL);
+    uint64_t steps = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        tly_pto_team_reset(r.team);
+        rig_load(&r, 0, wait);
+        rig_load(&r, 1, tell);
+        tly_pto_team_run_result result =
+            rig_run(&r, (rig_run_how){.threads = 1 + i % 2, .plain = i >= 4});
+        assert_int_equal(result.elements[0].end, TLY_PTO_END_STOP);
+        assert_int_equal(rig_machine(&r, 0)->core.gprs[0][6], RIG_COMMON);
+        steps = i == 0 ? result.elements[0].num_steps : steps;
+        assert_int_equal(result.elements[0].num_steps, steps);
+    }
+    rig_free(&r);
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 static int note_element(void *user, tly_pto_machine *m, const tly_pto_step *step) {
@@ -627,6 +669,7 @@ int main(void) {
         cmocka_unit_test(a_trap_that_is_handled_ends_nothing),
         cmocka_unit_test(every_element_has_its_limit),
         cmocka_unit_test(a_race_on_one_thread_is_the_same_every_time),
+        cmocka_unit_test(a_flag_in_ordered_blocks_is_no_race),
         cmocka_unit_test(an_observer_sees_them_in_order),
         cmocka_unit_test(an_element_can_run_alone),
         cmocka_unit_test(what_is_no_team_is_refused),

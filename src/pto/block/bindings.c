@@ -40,16 +40,18 @@ static bool has_function(const tly_pto_operation *operation, uint32_t function) 
            operation->selector_valid && (operation->selector & SELECTOR_MASK) == function;
 }
 
-/* To an element of a team that is not among them, it is a binding of no element; but GMOV is for
- * all, whoever gets a result. */
+/* GMOV is for all, whoever gets a result. */
+static bool takes_part(const tly_pto_machine *m, uint8_t mask) {
+    return (mask & tly_pto_acting_elements(m)) != 0 ||
+           has_function(&m->core.context.header.operation, GMOV);
+}
+
+/* To an element of a team that is not among them, it is a binding of no element. */
 static uint8_t elements_of(const tly_pto_machine *m, const tly_isa_insn *insn,
                            const tly_pto_tile_places *places) {
     const uint32_t value = (uint32_t)insn->fields[places->elements];
     const uint8_t mask = places->elements_are_mask ? (uint8_t)value : masks_of_modes[value];
-    return (mask & tly_pto_acting_elements(m)) != 0 ||
-                   has_function(&m->core.context.header.operation, GMOV)
-               ? mask
-               : 0;
+    return m->team == NULL || takes_part(m, mask) ? mask : 0;
 }
 
 /* A binding of no element does nothing, wherever it stands; a header remembers that it saw one. */
