@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <tilery/http.h>
 
+#include <string.h>
+
 #include "base/checked.h"
 #include "base/context.h"
 #include "base/error.h"
@@ -104,6 +106,22 @@ void tly_http_stop(tly_http *http) {
     __atomic_store_n(&http->stopped, 1, __ATOMIC_RELEASE);
 }
 
+/* What is wrong with the container is said with its URL, if that is not said already. */
+static tly_status open_store(tly_http *http, const char *url, tly_blocks *blocks,
+                             const tly_store_open_options *options, tly_store **out_store,
+                             tly_error *error) {
+    tly_error why;
+    char shown[200];
+    tly_status status = tly_store_open_blocks(http->context, blocks, options, out_store, &why);
+    if (status == TLY_OK) {
+        return TLY_OK;
+    }
+    tly_http_show(url, shown, sizeof shown);
+    return strncmp(why.message, shown, strlen(shown)) == 0
+               ? tly_base_fail(error, status, why.offset, why.rule, "%s", why.message)
+               : tly_base_fail(error, status, why.offset, why.rule, "%s: %s", shown, why.message);
+}
+
 tly_status tly_http_open(tly_http *http, const char *url, const tly_store_open_options *options,
                          tly_store **out_store, tly_error *error) {
     tly_byte_source source;
@@ -112,10 +130,7 @@ tly_status tly_http_open(tly_http *http, const char *url, const tly_store_open_o
     if (status == TLY_OK) {
         status = tly_blocks_new(http->context, http->cache, &source, &blocks, error);
     }
-    if (status == TLY_OK) {
-        status = tly_store_open_blocks(http->context, blocks, options, out_store, error);
-    }
-    return status;
+    return status == TLY_OK ? open_store(http, url, blocks, options, out_store, error) : status;
 }
 
 void tly_http_get_stats(const tly_http *http, tly_http_stats *out_stats) {

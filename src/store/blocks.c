@@ -536,21 +536,32 @@ void tly_blocks_release(tly_block_hold *hold) {
     }
 }
 
+/* Through the cache, or past it where it has no room. */
+static tly_status read_piece(tly_blocks *b, uint64_t offset, uint8_t *out, uint64_t len,
+                             const int32_t *cancel, tly_error *error) {
+    tly_block_hold hold;
+    tly_error why;
+    tly_status status = tly_blocks_hold(b, offset, len, 0, cancel, &hold, &why);
+    if (status == TLY_LIMIT) {
+        return read_source(b, offset, out, len, cancel, error);
+    }
+    if (status != TLY_OK) {
+        if (error != NULL) {
+            *error = why;
+        }
+        return status;
+    }
+    memcpy(out, b->map + offset, (size_t)len);
+    tly_blocks_release(&hold);
+    return TLY_OK;
+}
+
 tly_status tly_blocks_read(tly_blocks *blocks, uint64_t offset, void *buffer, uint64_t len,
                            const int32_t *cancel, tly_error *error) {
-    tly_blocks *b = blocks;
-    uint64_t most = FETCH_LEN / 2;
     uint8_t *out = buffer;
     while (len != 0) {
-        uint64_t piece = len < most ? len : most;
-        tly_block_hold hold;
-        tly_status status = tly_blocks_hold(b, offset, piece, 0, cancel, &hold, error);
-        if (status == TLY_OK) {
-            memcpy(out, b->map + offset, (size_t)piece);
-            tly_blocks_release(&hold);
-        } else if (status == TLY_LIMIT) {
-            status = read_source(b, offset, out, piece, cancel, error);
-        }
+        uint64_t piece = len < FETCH_LEN / 2 ? len : FETCH_LEN / 2;
+        tly_status status = read_piece(blocks, offset, out, piece, cancel, error);
         if (status != TLY_OK) {
             return status;
         }

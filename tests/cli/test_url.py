@@ -156,7 +156,7 @@ class Url(CommandTest):
             self.assertIn(says, done.err)
             self.assertNotIn(SECRET[:-1], done.err)
         (self.objects / "x.hrry").write_bytes(b"not a container, but long enough to be one" * 9)
-        self.assertIn("HRRYFILE", run("ls", f"{self.http}/x.hrry").err)
+        self.assertIn(f"{self.http}/x.hrry: not a tensor container", run("ls", f"{self.http}/x.hrry").err)
 
     def test_served_over_tls(self):
         metrics = self.folder / "metrics"
