@@ -9,6 +9,7 @@
 #include <tilery/store.h>
 
 #include "check.h"
+#include "failing.h"
 #include "store/blocks.h"
 #include "store/scratch.h"
 
@@ -343,6 +344,45 @@ static void an_object_too_large_to_address_is_refused(void **state) {
     clean(&r);
 }
 
+/* Wherever memory ends: an error, nothing lost, and what is there is right. */
+static void every_failing_allocation_is_an_error(void **state) {
+    uint64_t fail_at = 1;
+    tly_status status = TLY_OUT_OF_MEMORY;
+    (void)state;
+    for (; status != TLY_OK; fail_at++) {
+        failing f;
+        origin o = {.len = 20 * BLOCK};
+        const tly_byte_source source = {o.len, {1}, &o, origin_read, origin_close};
+        tly_context *context = failing_context(&f);
+        size_t before = f.live;
+        tly_block_cache *cache = NULL;
+        tly_blocks *blocks = NULL;
+        tly_block_hold hold = {0};
+        tly_error error;
+        f.fail_at = f.calls + fail_at;
+        status = tly_block_cache_new(context, 8 * BLOCK, BLOCK, &cache, &error);
+        if (status == TLY_OK) {
+            status = tly_blocks_new(context, cache, &source, &blocks, &error);
+            assert_int_equal(o.closed, status != TLY_OK);
+        }
+        if (status == TLY_OK) {
+            status = tly_blocks_hold(blocks, BLOCK, 5 * BLOCK, 0, NULL, &hold, &error);
+        }
+        if (status == TLY_OK) {
+            expect(tly_blocks_map(blocks) + BLOCK, BLOCK, 5 * BLOCK);
+        } else {
+            assert_int_equal(status, TLY_OUT_OF_MEMORY);
+            assert_int_equal(error.status, TLY_OUT_OF_MEMORY);
+        }
+        tly_blocks_release(&hold);
+        tly_blocks_free(blocks);
+        tly_block_cache_free(cache);
+        assert_int_equal(f.live, before);
+        tly_context_free(context);
+    }
+    assert_true(fail_at > 8);
+}
+
 /* A container behind a source: found and read like a file, but without views. */
 static void a_container_is_read_by_ranges(void **state) {
     const uint64_t shape[] = {100, 300};
@@ -407,6 +447,7 @@ int main(void) {
         cmocka_unit_test(an_object_that_changed_gives_nothing_any_more),
         cmocka_unit_test(objects_share_a_cache_and_do_not_mix),
         cmocka_unit_test(an_object_too_large_to_address_is_refused),
+        cmocka_unit_test(every_failing_allocation_is_an_error),
         cmocka_unit_test(a_container_is_read_by_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
