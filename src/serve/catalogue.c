@@ -327,6 +327,23 @@ tly_status tly_catalogue_buffer(const tly_catalogue_entry *entry, const tly_desc
     return status;
 }
 
+int tly_catalogue_run_at(const tly_catalogue_bytes *parts, uint32_t num_parts, uint64_t offset,
+                         uint64_t len, tly_catalogue_bytes *out) {
+    while (num_parts != 0 && offset >= parts->len) {
+        offset -= parts->len;
+        parts++;
+        num_parts--;
+    }
+    if (num_parts == 0 || len == 0) {
+        return 0;
+    }
+    *out = *parts;
+    out->at += offset;
+    out->offset += offset;
+    out->len = parts->len - offset < len ? parts->len - offset : len;
+    return 1;
+}
+
 int tly_catalogue_get_source(const tly_store *store, uint64_t place, tly_catalogue_source *out) {
     struct stat info;
     memset(out, 0, sizeof *out);

@@ -64,6 +64,11 @@ typedef struct tly_catalogue_bytes {
     uint64_t offset; /* bytes, in the file or the object */
 } tly_catalogue_bytes;
 
+/* What lies in one piece of [offset, offset + len) of parts back to back. Returns 0 past the end.
+ */
+int tly_catalogue_run_at(const tly_catalogue_bytes *parts, uint32_t num_parts, uint64_t offset,
+                         uint64_t len, tly_catalogue_bytes *out);
+
 /* Where a buffer is. Errors: those of tly_store_view. */
 tly_status tly_catalogue_buffer(const tly_catalogue_entry *entry, const tly_descriptor *descriptor,
                                 uint32_t buffer, tly_catalogue_bytes *out, tly_error *error);

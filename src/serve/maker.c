@@ -121,19 +121,13 @@ int tly_maker_copies(const tly_maker *maker) {
 
 static tly_status run_copy(const tly_maker *m, uint64_t offset, uint64_t len, uint8_t *out,
                            const int32_t *cancel) {
+    tly_catalogue_bytes run;
     tly_status status = TLY_OK;
-    for (uint32_t i = 0; i < m->num_parts && len != 0 && status == TLY_OK; i++) {
-        const tly_catalogue_bytes *part = &m->parts[i];
-        uint64_t n;
-        if (offset >= part->len) {
-            offset -= part->len;
-            continue;
-        }
-        n = part->len - offset < len ? part->len - offset : len;
-        status = tly_blocks_read(m->blocks, part->offset + offset, out, n, cancel, NULL);
-        out += n;
-        len -= n;
-        offset = 0;
+    while (status == TLY_OK && tly_catalogue_run_at(m->parts, m->num_parts, offset, len, &run)) {
+        status = tly_blocks_read(m->blocks, run.offset, out, run.len, cancel, NULL);
+        out += run.len;
+        offset += run.len;
+        len -= run.len;
     }
     return status;
 }

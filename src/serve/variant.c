@@ -373,18 +373,12 @@ static void finish(tly_variant *v) {
 
 /* Bytes [offset, offset + len) of all buffers back to back. */
 static void copy_native(const tly_answer *a, uint64_t offset, uint64_t len, uint8_t *out) {
-    for (uint32_t i = 0; i < a->num_parts && len != 0; i++) {
-        const tly_catalogue_bytes *part = &a->parts[i];
-        uint64_t n;
-        if (offset >= part->len) {
-            offset -= part->len;
-            continue;
-        }
-        n = part->len - offset < len ? part->len - offset : len;
-        memcpy(out, part->at + offset, (size_t)n);
-        out += n;
-        len -= n;
-        offset = 0;
+    tly_catalogue_bytes run;
+    while (tly_catalogue_run_at(a->parts, a->num_parts, offset, len, &run)) {
+        memcpy(out, run.at, (size_t)run.len);
+        out += run.len;
+        offset += run.len;
+        len -= run.len;
     }
 }
 
