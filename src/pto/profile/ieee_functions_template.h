@@ -54,6 +54,12 @@ static __attribute__((noinline)) void exp_vector(const float *value, float *out,
     vector x = v_load(value), y;
     lanes above = v_less(v_set(EXP_MOST), x), below = v_less(x, v_set(EXP_LEAST));
     lanes beyond = l_or(above, below);
+    const lanes finite = v_unequal(x, v_set(-__builtin_inff())); /* of those below */
+    if (l_bits(below) == (1u << LANES) - 1) {                    /* masks of attention are so */
+        v_store(out, zero);
+        *flags |= flag_if(TLY_PTO_FLAG_UNDERFLOW, finite);
+        return;
+    }
     wide w = widen(v_choose(beyond, zero, x));
     lanes done =
         l_without(settle((wide){series_exp(w.low), series_exp(w.high)}, EXP_ERROR, &y), beyond);
@@ -61,7 +67,7 @@ static __attribute__((noinline)) void exp_vector(const float *value, float *out,
     v_store(out, v_choose(above, infinity, v_choose(below, zero, y)));
     /* infinities are exact */
     above = l_and(above, v_unequal(x, infinity));
-    below = l_and(below, v_unequal(x, v_set(-__builtin_inff())));
+    below = l_and(below, finite);
     *flags |= flag_if(TLY_PTO_FLAG_OVERFLOW, above);
     *flags |= flag_if(TLY_PTO_FLAG_UNDERFLOW, l_or(below, tiny));
     finish(TLY_PTO_TILE_EXP, x, l_or(done, beyond), out, flags);
