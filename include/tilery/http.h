@@ -25,7 +25,7 @@ typedef struct tly_http_options {
     uint32_t first_delay_ms;     /* before the second attempt; doubles: 100 */
     uint32_t max_delay_ms;       /* longest pause, also where the server names one: 10 s */
     uint32_t connect_timeout_ms; /* 10 s */
-    uint32_t stall_timeout_ms;   /* not a byte for so long, in whole seconds: 15 s */
+    uint32_t stall_timeout_ms;   /* not a byte for so long: 15 s */
     const char *ca;              /* authorities for https:, a PEM file; NULL: those of the system */
 } tly_http_options;
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <curl/curl.h>
 
@@ -12,6 +13,8 @@
 #include "base/sigpipe.h"
 #include "net/http_module.h"
 
+#define LOOK_EVERY_MS 50 /* whether somebody still wants it */
+
 typedef struct library {
     char *ca; /* NULL: those of the system */
 } library;
@@ -19,6 +22,9 @@ typedef struct library {
 typedef struct handle {
     const library *library;
     CURL *curl;
+    CURLM *multi; /* has the connections; of one request at a time */
+    tly_http_call *call;
+    uint64_t moved_at; /* ms */
     char reason[CURL_ERROR_SIZE];
 } handle;
 
@@ -48,28 +54,38 @@ static void close_library(void *at) {
     curl_global_cleanup();
 }
 
+static void end(void *at) {
+    handle *h = at;
+    curl_easy_cleanup(h->curl);
+    curl_multi_cleanup(h->multi);
+    free(h);
+}
+
 static void *start(void *at) {
     handle *h = calloc(1, sizeof *h);
     if (h != NULL) {
         h->library = at;
         h->curl = curl_easy_init();
-        if (h->curl == NULL) {
-            free(h);
+        h->multi = curl_multi_init();
+        if (h->curl == NULL || h->multi == NULL) {
+            end(h);
             return NULL;
         }
     }
     return h;
 }
 
-static void end(void *at) {
-    handle *h = at;
-    curl_easy_cleanup(h->curl);
-    free(h);
+static uint64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 static size_t on_line(char *line, size_t size, size_t count, void *user) {
-    const tly_http_call *call = user;
+    handle *h = user;
+    const tly_http_call *call = h->call;
     size_t len = size * count;
+    h->moved_at = now_ms();
     while (len != 0 && (line[len - 1] == '\n' || line[len - 1] == '\r')) {
         len--;
     }
@@ -77,17 +93,10 @@ static size_t on_line(char *line, size_t size, size_t count, void *user) {
 }
 
 static size_t on_body(char *bytes, size_t size, size_t count, void *user) {
-    const tly_http_call *call = user;
+    handle *h = user;
+    const tly_http_call *call = h->call;
+    h->moved_at = now_ms();
     return call->body(call->user, bytes, size * count) ? size * count : 0;
-}
-
-static int on_progress(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d) {
-    const tly_http_call *call = user;
-    (void)a;
-    (void)b;
-    (void)c;
-    (void)d;
-    return !call->goes_on(call->user);
 }
 
 /* Adds a header; on failure the list is freed and NULL. */
@@ -106,9 +115,10 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
 
 #define SET(option, value) ok = curl_easy_setopt(h->curl, option, value) == CURLE_OK && ok
 
-static int set_up(handle *h, tly_http_call *call, char *range, struct curl_slist *headers) {
+static int set_up(handle *h, char *range, struct curl_slist *headers) {
+    const tly_http_call *call = h->call;
     int ok = 1;
-    curl_easy_reset(h->curl); /* connections stay */
+    curl_easy_reset(h->curl);
     SET(CURLOPT_URL, call->url);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_FOLLOWLOCATION, 0L);
@@ -122,20 +132,15 @@ static int set_up(handle *h, tly_http_call *call, char *range, struct curl_slist
     SET(CURLOPT_BUFFERSIZE, 262144L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)call->connect_timeout_ms);
     SET(CURLOPT_TIMEOUT_MS, (long)call->total_timeout_ms);
-    SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    SET(CURLOPT_LOW_SPEED_TIME, (long)(call->stall_timeout_ms + 999) / 1000);
     SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     if (h->library->ca != NULL) {
         SET(CURLOPT_CAINFO, h->library->ca);
     }
     SET(CURLOPT_ERRORBUFFER, h->reason);
     SET(CURLOPT_HEADERFUNCTION, on_line);
-    SET(CURLOPT_HEADERDATA, call);
+    SET(CURLOPT_HEADERDATA, h);
     SET(CURLOPT_WRITEFUNCTION, on_body);
-    SET(CURLOPT_WRITEDATA, call);
-    SET(CURLOPT_NOPROGRESS, 0L);
-    SET(CURLOPT_XFERINFOFUNCTION, on_progress);
-    SET(CURLOPT_XFERINFODATA, call);
+    SET(CURLOPT_WRITEDATA, h);
     return ok;
 }
 
@@ -166,6 +171,41 @@ static tly_http_result result_of(CURLcode code) {
     }
 }
 
+/* How long nothing may come, ms: connecting has a time of its own. */
+static uint64_t patience(const handle *h, uint64_t started) {
+    return (uint64_t)h->call->stall_timeout_ms +
+           (h->moved_at == started ? h->call->connect_timeout_ms : 0);
+}
+
+/* Until the answer is there, nobody wants it any more, or nothing comes. */
+static CURLcode perform(handle *h) {
+    CURLcode code = CURLE_OK;
+    CURLMsg *message;
+    uint64_t started;
+    int running = 1, left;
+    if (curl_multi_add_handle(h->multi, h->curl) != CURLM_OK) {
+        return CURLE_FAILED_INIT;
+    }
+    h->moved_at = started = now_ms();
+    while (code == CURLE_OK && running) {
+        if (curl_multi_perform(h->multi, &running) != CURLM_OK ||
+            (running && curl_multi_poll(h->multi, NULL, 0, LOOK_EVERY_MS, NULL) != CURLM_OK)) {
+            code = CURLE_FAILED_INIT;
+        } else if (!h->call->goes_on(h->call->user)) {
+            code = CURLE_ABORTED_BY_CALLBACK;
+        } else if (running && now_ms() - h->moved_at > patience(h, started)) {
+            code = CURLE_OPERATION_TIMEDOUT;
+        }
+    }
+    while ((message = curl_multi_info_read(h->multi, &left)) != NULL) {
+        if (message->msg == CURLMSG_DONE && code == CURLE_OK) {
+            code = message->data.result;
+        }
+    }
+    curl_multi_remove_handle(h->multi, h->curl);
+    return code;
+}
+
 static tly_http_result get(void *at, tly_http_call *call) {
     handle *h = at;
     char range[48];
@@ -174,6 +214,7 @@ static tly_http_result get(void *at, tly_http_call *call) {
     struct curl_slist *headers = add_header(NULL, "Accept-Encoding", "identity", &failed);
     tly_base_sigpipe pipe;
     CURLcode code;
+    h->call = call;
     if (call->match != NULL) {
         headers = add_header(headers, "If-Match", call->match, &failed);
     }
@@ -183,13 +224,13 @@ static tly_http_result get(void *at, tly_http_call *call) {
     call->redirect[0] = call->message[0] = h->reason[0] = '\0';
     snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)call->first,
              (unsigned long long)call->last);
-    if (failed || !set_up(h, call, range, headers)) {
+    if (failed || !set_up(h, range, headers)) {
         curl_slist_free_all(headers);
         snprintf(call->message, sizeof call->message, "libcurl does not take the request");
         return TLY_HTTP_FAILED;
     }
     tly_base_sigpipe_hold(&pipe);
-    code = curl_easy_perform(h->curl);
+    code = perform(h);
     tly_base_sigpipe_release(&pipe, true);
     curl_slist_free_all(headers);
     if (code != CURLE_OK) {

@@ -34,12 +34,12 @@ typedef struct tly_http_call {
     const char *match;      /* If-Match; NULL: without */
     const char *unmodified; /* If-Unmodified-Since; NULL: without */
     uint32_t connect_timeout_ms;
-    uint32_t stall_timeout_ms; /* not a byte for so long */
+    uint32_t stall_timeout_ms; /* not a byte for so long, once one has come or we are connected */
     uint32_t total_timeout_ms;
     void *user;
     int (*line)(void *user, const char *line, size_t len); /* of the head; an empty one ends it */
     int (*body)(void *user, const void *bytes, size_t len);
-    int (*goes_on)(void *user);      /* asked every second at least */
+    int (*goes_on)(void *user);      /* asked again and again */
     char message[256];               /* out: why, where it is not DONE */
     char redirect[TLY_HTTP_URL_LEN]; /* out: where the answer sends us; "": nowhere */
 } tly_http_call;

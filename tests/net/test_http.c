@@ -278,6 +278,36 @@ static void nobody_there_and_urls_that_are_none(void **state) {
     tly_http_free(http);
 }
 
+static void *open_silent(void *user) {
+    tly_store *store;
+    tly_error error;
+    tly_status status = tly_http_open(user, url_of("/silent"), NULL, &store, &error);
+    return (void *)(intptr_t)status;
+}
+
+/* Whoever waits for a silent server can be called back. */
+static void requests_can_be_stopped(void **state) {
+    tly_http *http = new_http(), *patient;
+    tly_http_options options = {.size = sizeof options};
+    struct timespec before, after, pause = {0, 50000000};
+    pthread_t thread;
+    void *status;
+    tly_error error;
+    (void)state;
+    tly_http_free(http); /* the module is there */
+    CHECK_OK(tly_http_new(world.context, &options, &patient, &error), &error);
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    pthread_create(&thread, NULL, open_silent, patient);
+    nanosleep(&pause, NULL);
+    tly_http_stop(patient);
+    pthread_join(thread, &status);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_int_equal((intptr_t)status, TLY_CANCELLED);
+    assert_in_range(after.tv_sec - before.tv_sec, 0, 5);
+    assert_int_equal((intptr_t)open_silent(patient), TLY_CANCELLED);
+    tly_http_free(patient);
+}
+
 /* ---- without a network ---- */
 
 static void urls_are_shown_without_secrets(void **state) {
@@ -376,6 +406,7 @@ int main(void) {
         cmocka_unit_test(an_object_that_changes_is_noticed_and_never_mixed),
         cmocka_unit_test(redirects_are_followed_and_keep_no_password),
         cmocka_unit_test(nobody_there_and_urls_that_are_none),
+        cmocka_unit_test(requests_can_be_stopped),
         cmocka_unit_test(no_secret_stands_in_the_log),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
