@@ -16,6 +16,7 @@ enum {
 };
 
 enum { TEXT_LEN = 1 << 16, MAX_TILES = 12, MAX_PHASES = 4, MAX_ACTS = 10 };
+enum { MAX_PRODUCTS = 4 };
 
 typedef struct program {
     check_rng *rng;
@@ -23,6 +24,9 @@ typedef struct program {
     size_t len;
     uint32_t num_labels;
     uint32_t num_tiles; /* of hand t */
+    uint32_t num_in_m;
+    uint32_t num_products; /* in n, with what came from peers */
+    uint32_t num_moves;
     uint32_t element;
 } program;
 
@@ -130,34 +134,74 @@ static void put_queue(program *p) {
 
 /* Own memory through a tile and back; with B.CATR it takes turns. */
 static void put_tile(program *p) {
-    static const char *const operations[] = {"TADD", "TMUL", "TXOR", "TMAX"};
+    static const struct {
+        const char *start;
+        const char *dtype;
+        bool binary;
+    } operations[] = {{"VEC TADD", "U32", true},  {"VEC TMUL", "U32", true},
+                      {"VEC TXOR", "U32", true},  {"VEC TMAX", "U32", true},
+                      {"VEC TADD", "FP32", true}, {"VEC TMUL", "FP32", true},
+                      {"SFU TDIV", "FP32", true}, {"SFU TEXP", "FP32", false}};
+    uint32_t which = below(p, sizeof(operations) / sizeof(operations[0]));
+    const char *dtype = operations[which].dtype;
     const char *ordered = below(p, 4) == 0 ? "B.CATR aqrl\n" : "";
+    char second[16] = "";
     if (p->num_tiles + 2 > MAX_TILES) {
         return;
     }
     uint32_t tile = ++p->num_tiles;
     uint32_t result = ++p->num_tiles;
+    if (operations[which].binary) {
+        snprintf(second, sizeof(second), ", t#%u", tile);
+    }
     put(p, "C.BSTART.STD FALL\naddi zero, 64, ->a3\naddi a1, %u, ->a4\nC.BSTOP\n",
         1024 + 8 * below(p, 64));
     put(p,
-        "BSTART.TLOAD U32\n%sB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
+        "BSTART.TLOAD %s\n%sB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
         "B.IOR [a4, a3, zero], ->zero\nB.IOT mask=1111, last, ->t<256B>\n",
-        ordered);
+        dtype, ordered);
     put(p,
-        "BSTART.VEC %s, U32\nB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
-        "B.IOT t#%u, t#%u, mask=1111, last, ->t<256B>\n",
-        operations[below(p, 4)], tile, tile);
+        "BSTART.%s, %s\nB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
+        "B.IOT t#%u%s, mask=1111, last, ->t<256B>\n",
+        operations[which].start, dtype, tile, second);
     put(p,
-        "BSTART.TSTORE U32\n%sB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
+        "BSTART.TSTORE %s\n%sB.DIM zero, 16, ->lb0\nB.DIM zero, 4, ->lb1\n"
         "B.IOR [a4, a3, zero], ->zero\nB.IOT t#%u, mask=1111, last\nC.BSTOP\n",
-        ordered, result);
+        dtype, ordered, result);
+}
+
+/* Own memory times own memory, 16 x 16 each. */
+static void put_product(program *p) {
+    const char *dtype = below(p, 2) == 0 ? "FP32" : "BF16";
+    if (p->num_products == MAX_PRODUCTS) {
+        return;
+    }
+    uint32_t product = ++p->num_products;
+    put(p, "C.BSTART.STD FALL\naddi zero, 64, ->a3\naddi a1, %u, ->a4\nC.BSTOP\n",
+        1024 + 8 * below(p, 64));
+    put(p,
+        "BSTART.TLOAD %s\nB.DATR ND2M16, DTYPE_NONE, Zero\nB.DIM zero, 16, ->lb0\n"
+        "B.DIM zero, 16, ->lb1\nB.IOR [a4, a3, zero], ->zero\nB.IOT mask=1111, last, ->m<1KB>\n",
+        dtype);
+    put(p,
+        "BSTART.TLOAD %s\nB.DATR ND2N8, DTYPE_NONE, Zero\nB.DIM zero, 16, ->lb0\n"
+        "B.DIM zero, 16, ->lb1\nB.IOR [a4, a3, zero], ->zero\nB.IOT mask=1111, last, ->m<1KB>\n",
+        dtype);
+    put(p,
+        "BSTART.TMATMUL %s\nB.FPATR 0, 0, 0, 0, 0, 0, 0, 0, 0\nB.DIM zero, 16, ->lb0\n"
+        "B.DIM zero, 16, ->lb1\nB.DIM zero, 16, ->lb2\n"
+        "B.IOT m#%u, m#%u, mask=1111, last, ->n<1KB>\n",
+        dtype, p->num_in_m + 1, p->num_in_m + 2);
+    p->num_in_m += 2;
+    put(p,
+        "BSTART.TSTORE FP32\nB.DATR M162ND, DTYPE_NONE, Zero\nB.DIM zero, 16, ->lb0\n"
+        "B.DIM zero, 16, ->lb1\nB.IOR [a4, a3, zero], ->zero\nB.IOT n#%u, mask=1111, last\n"
+        "C.BSTOP\n",
+        product + p->num_moves);
 }
 
 /* What all four do together: in every program at the same place. */
 static void put_together(program *p, uint32_t phase, uint32_t kind) {
-    if (p->num_tiles + 3 > MAX_TILES + 3) {
-        return;
-    }
     put(p,
         "C.BSTART.STD FALL\naddi zero, 32, ->a3\nldi [a1, %u], ->a4\naddi a0, %u, ->a5\n"
         "andi a5, 3, ->a5\nC.BSTOP\n",
@@ -167,8 +211,9 @@ static void put_together(program *p, uint32_t phase, uint32_t kind) {
     if (kind == 0) {
         put(p,
             "BSTART.GMOV U32\nB.IOR [a5, zero, zero], ->zero\n"
-            "B.IOT u#%u, mask=%s, last, ->n<512B>\nC.BSTOP\n",
-            phase + 1, below(p, 2) == 0 ? "1111" : "1111");
+            "B.IOT u#%u, mask=1111, last, ->n<512B>\nC.BSTOP\n",
+            phase + 1);
+        p->num_moves++;
         return;
     }
     put(p, "BSTART.TMOV.L2S.%s U32\nB.IOS mask=1111, ->S%u<512B>\nB.IOT u#%u, mask=1111, last\n",
@@ -178,6 +223,7 @@ static void put_together(program *p, uint32_t phase, uint32_t kind) {
             "BSTART.TMOV.S2L.BROADCAST U32\nB.DIM zero, 8, ->lb0\nB.DIM zero, 16, ->lb1\n"
             "B.IOS S%u, mask=1111\nB.IOT mask=1111, last, ->m<512B>\n",
             phase);
+        p->num_in_m++;
     }
     put(p,
         "BSTART.TSTORE U32\nB.DIM zero, 8, ->lb0\nB.DIM zero, 16, ->lb1\n"
@@ -186,7 +232,7 @@ static void put_together(program *p, uint32_t phase, uint32_t kind) {
 }
 
 static void put_act(program *p, outcome *o) {
-    switch (below(p, 9)) {
+    switch (below(p, 10)) {
     case 0:
         put_addition(p, o);
         break;
@@ -207,6 +253,9 @@ static void put_act(program *p, outcome *o) {
         break;
     case 6:
         put_tile(p);
+        break;
+    case 7:
+        put_product(p);
         break;
     default:
         put_own_work(p);
