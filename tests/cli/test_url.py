@@ -191,10 +191,6 @@ class Url(CommandTest):
             server.process.send_signal(signal.SIGHUP)
             self.until(lambda: "reloaded" in self.errors.read_text())
             self.expect()
-            os.unlink(self.object)
-            server.process.send_signal(signal.SIGHUP)
-            self.until(lambda: "not reloaded" in self.errors.read_text())
-            self.expect()
 
     def test_variants_are_kept_and_know_their_object(self):
         kept, metrics = self.folder / "kept", self.folder / "metrics"
