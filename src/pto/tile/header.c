@@ -3,31 +3,18 @@
 
 #include "pto/tile/legal.h"
 
-enum { MAX_EXTENT = TLY_PTO_TILE_MAX_EXTENT, NUM_LAYOUT_CODES = 32 };
-
-typedef struct conversion {
-    uint8_t from;
-    uint8_t to;
-} conversion;
+enum { MAX_EXTENT = TLY_PTO_TILE_MAX_EXTENT };
 
 #define ND TLY_PTO_LAYOUT_ROW_MAJOR
 #define DN TLY_PTO_LAYOUT_COLUMN_MAJOR
 #define ZN TLY_PTO_LAYOUT_ZN
 #define NZ TLY_PTO_LAYOUT_NZ
 
-static const conversion conversions[NUM_LAYOUT_CODES] = {
+const tly_pto_layout_pair tly_pto_layout_pairs[TLY_PTO_NUM_LAYOUT_CODES] = {
     [0] = {ND, ND},  [1] = {ND, DN},  [3] = {ND, ZN},  [4] = {ND, NZ},  [6] = {DN, ND},
     [8] = {DN, ZN},  [9] = {DN, NZ},  [17] = {ZN, ND}, [18] = {ZN, DN}, [20] = {ZN, NZ},
     [27] = {NZ, ND}, [28] = {NZ, DN}, [30] = {NZ, ZN},
 };
-
-uint32_t tly_pto_source_layout(uint32_t code) {
-    return conversions[code % NUM_LAYOUT_CODES].from;
-}
-
-uint32_t tly_pto_result_layout(uint32_t code) {
-    return conversions[code % NUM_LAYOUT_CODES].to;
-}
 
 bool tly_pto_shared_tile_legal(const tly_pto_machine *m, uint32_t shared_id) {
     const tly_pto_shared_tile *shared = &m->core.shared_tiles[shared_id];

@@ -27,8 +27,18 @@ enum { TLY_PTO_PAD_ZERO, TLY_PTO_PAD_MAX, TLY_PTO_PAD_MIN, TLY_PTO_PAD_NULL };
 
 /* Layouts that a layout code of B.DATR converts between; row-major for codes of the matrix unit and
  * for codes that do not exist. */
-uint32_t tly_pto_source_layout(uint32_t code);
-uint32_t tly_pto_result_layout(uint32_t code);
+enum { TLY_PTO_NUM_LAYOUT_CODES = 32 };
+typedef struct tly_pto_layout_pair {
+    uint8_t from;
+    uint8_t to;
+} tly_pto_layout_pair;
+extern const tly_pto_layout_pair tly_pto_layout_pairs[TLY_PTO_NUM_LAYOUT_CODES];
+static inline uint32_t tly_pto_source_layout(uint32_t code) {
+    return tly_pto_layout_pairs[code % TLY_PTO_NUM_LAYOUT_CODES].from;
+}
+static inline uint32_t tly_pto_result_layout(uint32_t code) {
+    return tly_pto_layout_pairs[code % TLY_PTO_NUM_LAYOUT_CODES].to;
+}
 
 /* Conversions from or to a layout of the matrix unit. */
 static inline bool tly_pto_layout_code_is_cube(uint32_t code) {
@@ -37,6 +47,9 @@ static inline bool tly_pto_layout_code_is_cube(uint32_t code) {
 
 static inline uint32_t tly_pto_num_shared_bindings(const tly_pto_header *header) {
     uint32_t count = 0;
+    if (header->in_order && !header->shared_bindings[0].valid) {
+        return 0;
+    }
     for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
         count += header->shared_bindings[i].valid;
     }
