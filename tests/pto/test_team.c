@@ -546,6 +546,32 @@ static void a_flag_in_ordered_blocks_is_no_race(void **state) {
     rig_free(&r);
 }
 
+/* The start of a tile's block that ends an ordered block, which is a turn; from kept instructions
+ * as well. */
+static void a_tile_follows_an_ordered_block(void **state) {
+    (void)state;
+    static const char program[] = "around: C.BSTART.STD FALL\n"
+                                  "B.CATR aqrl\n"
+                                  "addi zero, 32, ->a5\n"
+                                  "BSTART.TLOAD U32\n"
+                                  "B.DIM zero, 8, ->lb0\n"
+                                  "B.IOR [a1, a5, zero], ->zero\n"
+                                  "B.IOT mask=1111, last, ->t<128B>\n"
+                                  "C.BSTART COND, around\n"
+                                  "addi a7, 1, ->a7\n"
+                                  "setc.ltui a7, 3\n"
+                                  "C.BSTOP\n";
+    rig r = rig_make(2, NULL);
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        tly_pto_team_reset(r.team);
+        rig_load(&r, 0, program);
+        rig_load(&r, 1, program);
+        rig_finish(&r, (rig_run_how){.threads = threads});
+        assert_true(rig_machine(&r, 1)->core.tiles[2].allocated);
+    }
+    rig_free(&r);
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 static int note_element(void *user, tly_pto_machine *m, const tly_pto_step *step) {
@@ -670,6 +696,7 @@ int main(void) {
         cmocka_unit_test(every_element_has_its_limit),
         cmocka_unit_test(a_race_on_one_thread_is_the_same_every_time),
         cmocka_unit_test(a_flag_in_ordered_blocks_is_no_race),
+        cmocka_unit_test(a_tile_follows_an_ordered_block),
         cmocka_unit_test(an_observer_sees_them_in_order),
         cmocka_unit_test(an_element_can_run_alone),
         cmocka_unit_test(what_is_no_team_is_refused),

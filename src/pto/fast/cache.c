@@ -319,9 +319,11 @@ run_tile_blocks(tly_pto_machine *m, uint64_t *left, bool *out_refused, bool in_t
             decoded = tly_pto_code_instruction(m, pc, &fresh);
             place = place_of(pc);
         }
-        if (decoded == NULL || !(inside || decoded->starts_tile) ||
-            (in_team && tly_pto_is_turn(m, decoded))) {
+        if (decoded == NULL || !(inside || decoded->starts_tile)) {
             return inside;
+        }
+        if (in_team && tly_pto_is_turn(m, decoded)) {
+            return true;
         }
         --*left;
         if (!execute_kept(m, decoded)) {
