@@ -13,7 +13,7 @@
 #include "fuzz/same_state.h"
 #include "pto/team.h"
 
-enum { MEMORY_LEN = 1 << 16, CODE = 0x1000, MAX_CODE = 4096, MAX_STEPS = 300, HEAD_LEN = 8 };
+enum { MEMORY_LEN = 1 << 16, CODE = 0x1000, MAX_CODE = 4096, MAX_STEPS = 200, HEAD_LEN = 8 };
 enum { NUM_ELEMENTS = 3 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
