@@ -220,9 +220,38 @@ static bool run_integer_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     return true;
 }
 
+/* With the profile's row function, as for two tiles; these raise flags. */
+static bool run_profile_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_profile *profile = m->profile;
+    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
+    tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
+    tly_simd simd = tly_context_simd(m->context);
+    uint64_t scalar = TLY_BASE_LE64(tly_pto_raw(plan->scalar0, tile->data_type));
+    size_t width = width_of(tile->data_type);
+    if (profile->binary_rows == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
+        left->stale != 0 ||
+        !profile->binary_rows(simd, op, tile->data_type, &(tly_pto_binary_rows){0}, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    const tly_pto_binary_rows rows = {.left = left->bytes,
+                                      .right = &scalar,
+                                      .out = out->bytes,
+                                      .left_stride = source->columns * width,
+                                      .out_stride = tile->columns * width,
+                                      .num_rows = tile->valid_rows,
+                                      .count = tile->valid_columns,
+                                      .broadcast = true};
+    profile->binary_rows(simd, op, tile->data_type, &rows, &plan->flags);
+    return true;
+}
+
 bool tly_pto_run_scalar(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
-    if (!tly_pto_dtype_is_integer(tile->data_type) || !run_integer_scalar_rows(m, plan)) {
+    bool integer = tly_pto_dtype_is_integer(tile->data_type);
+    if (!(integer ? run_integer_scalar_rows(m, plan) : run_profile_scalar_rows(m, plan))) {
         uint64_t words[LANES], scalar = tly_pto_raw(plan->scalar0, tile->data_type);
         uint32_t first, count;
         tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);

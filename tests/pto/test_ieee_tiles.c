@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on tiles in the profile `ieee`: with its row functions and without them, where each
+ * element goes by itself, everything comes out alike: elements, definedness, flags. */
+#include "tile_model.h"
+
+enum { MOST = 8192 };
+
+/* A result, and what the machine keeps of it. */
+typedef struct outcome {
+    tly_pto_tile tile;
+    uint64_t words[MOST];
+    bool defined[MOST];
+    uint64_t core_state;
+} outcome;
+
+static tly_pto_profile by_element; /* `ieee` without rows */
+
+static const char *pick(const char *const *names, uint32_t count) {
+    return names[below(count)];
+}
+
+static uint32_t random_float(void) {
+    static const uint8_t types[] = {TLY_PTO_FP32, TLY_PTO_FP32, TLY_PTO_FP32, TLY_PTO_FP64,
+                                    TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E5M2};
+    return types[below(sizeof types)];
+}
+
+/* Anything at all, or numbers of which sums and products are often exact: quarters up to 64. */
+static void source(uint32_t tile, uint32_t dtype, extent e) {
+    static const tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, false};
+    bool tame = below(3) != 0, masked = below(3) == 0;
+    make_source(tile, dtype, e, 0);
+    const tly_pto_tile *t = &m->core.tiles[tile];
+    for (uint32_t i = 0; tame && i < tly_pto_tile_elements(t); i++) {
+        uint8_t ignored = 0;
+        float number = masked && below(3) != 0 ? -1e9f : (float)below(512) * 0.25f - 64;
+        uint32_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        uint64_t word = dtype == TLY_PTO_FP32
+                            ? bits
+                            : by_element.convert(TLY_PTO_FP32, dtype, &control, bits, &ignored);
+        if (tly_pto_element_is_defined(&m->tiles->local[tile], t, i)) {
+            tly_pto_element_write(&m->tiles->local[tile], t, i, word);
+        }
+    }
+}
+
+/* ---- Bundles: all of them leave their result in hand M ---- */
+
+static void two_tiles(void) {
+    static const char *const names[] = {"TADD", "TSUB", "TMUL", "TDIV", "TMAX", "TREM"};
+    uint32_t dtype = random_float(), second = below(4) != 0;
+    extent e = random_extent(dtype);
+    source(0, dtype, e);
+    source(1, dtype, e);
+    start(pick(names, 6), dtype);
+    dimensions(e);
+    finish(second != 0 ? "t#1, t#2" : "t#1, t#1", e.bytes);
+}
+
+static void tile_and_scalar(void) {
+    static const char *const names[] = {"TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS"};
+    uint32_t dtype = random_float();
+    extent e = random_extent(dtype);
+    source(0, dtype, e);
+    /* a float's upper bits are 2.5 in FP32, and what they are in the others */
+    m->core.gprs[0][2] = below(2) != 0 ? UINT64_C(0x4020000040204100) : random_word(dtype, true);
+    start(pick(names, 5), dtype);
+    dimensions(e);
+    insn("B.IOR [a0, zero, zero], ->zero");
+    finish("t#1", e.bytes);
+}
+
+static void one_tile(void) {
+    static const char *const names[] = {"TSQRT", "TLOG", "TRECIP", "TEXP", "TRSQRT", "TABS"};
+    uint32_t dtype = random_float();
+    extent e = random_extent(dtype);
+    source(0, dtype, e);
+    start(pick(names, 6), dtype);
+    dimensions(e);
+    finish("t#1", e.bytes);
+}
+
+static void reduction(void) {
+    static const char *const names[] = {"SUM", "PROD", "MIN", "MAX", "ARGMAX"};
+    bool columns = below(2) != 0;
+    uint32_t dtype = random_float();
+    char name[32];
+    extent e = random_extent(dtype);
+    source(0, dtype, e);
+    snprintf(name, sizeof name, "T%s%s", columns ? "COL" : "ROW",
+             pick(names, tly_pto_dtype_in(dtype, TLY_PTO_TYPES_NARROW) ? 5 : 4));
+    start(name, dtype);
+    dimensions(e);
+    finish("t#1", 8192);
+}
+
+static void expansion(void) {
+    static const char *const names[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "EXPDIF"};
+    bool columns = below(2) != 0;
+    uint32_t dtype = random_float();
+    const char *step = pick(names, 6);
+    if (strcmp(step, "EXPDIF") == 0) {
+        dtype = TLY_PTO_FP32;
+    }
+    char name[32];
+    extent e = random_extent(dtype);
+    extent other = {4096, columns ? e.columns : 1, columns ? 1 : e.valid_rows,
+                    columns ? e.valid_columns : 1};
+    if (tly_pto_derived_rows(other.bytes, other.columns, dtype) < other.valid_rows) {
+        other.bytes = 8192;
+    }
+    source(0, dtype, e);
+    source(1, dtype, other);
+    snprintf(name, sizeof name, "T%sEXPAND%s", columns ? "COL" : "ROW", step);
+    start(name, dtype);
+    dimensions(e);
+    finish("t#1, t#2", e.bytes);
+}
+
+static void conversion(void) {
+    uint32_t from = random_float(), to = random_float();
+    extent e = {4096, 1u << below(7), 0, 0};
+    uint32_t rows = tly_pto_derived_rows(e.bytes, e.columns, from);
+    e.valid_rows = 1 + below(rows < 24 ? rows : 24);
+    e.valid_columns = 1 + below(e.columns);
+    source(0, from, e);
+    start("TCVT", from);
+    insn("B.DATR NORM, %s, Zero%s", type_name(to), below(4) == 0 ? ", sat" : "");
+    dimensions(e);
+    finish("t#1", e.bytes * tly_pto_dtype_bits(to) / tly_pto_dtype_bits(from));
+}
+
+/* ---- */
+
+static void play(void (*bundle)(void), const tly_pto_profile *profile, outcome *out) {
+    m->profile = profile;
+    m->core.base.core_state = 0;
+    bundle();
+    out->core_state = m->core.base.core_state;
+    out->tile = m->core.tiles[RESULT];
+    assert_true(out->tile.allocated && tly_pto_tile_elements(&out->tile) <= MOST);
+    for (uint32_t i = 0; i < tly_pto_tile_elements(&out->tile); i++) {
+        out->defined[i] = tly_pto_element_is_defined(&m->tiles->local[RESULT], &out->tile, i);
+        out->words[i] = tly_pto_element_read(&m->tiles->local[RESULT], &out->tile, i);
+    }
+    tly_pto_release_tile(m, RESULT);
+}
+
+static void both_ways(void (*bundle)(void)) {
+    static outcome rows, elements;
+    check_rng before = rng;
+    play(bundle, &tly_pto_profile_ieee, &rows);
+    rng = before;
+    play(bundle, &by_element, &elements);
+    for (uint32_t i = 0; i < tly_pto_tile_elements(&elements.tile); i++) {
+        if (rows.words[i] != elements.words[i] || rows.defined[i] != elements.defined[i]) {
+            fail_msg("%s: element %u is %llx (%d), by itself %llx (%d)", what, i,
+                     (unsigned long long)rows.words[i], rows.defined[i],
+                     (unsigned long long)elements.words[i], elements.defined[i]);
+        }
+    }
+    if (rows.core_state != elements.core_state) {
+        fail_msg("%s: flags %llx, of single elements %llx", what,
+                 (unsigned long long)rows.core_state, (unsigned long long)elements.core_state);
+    }
+    assert_memory_equal(&rows.tile, &elements.tile, sizeof rows.tile);
+}
+
+static void rows_are_their_elements(void **state) {
+    static void (*const bundles[])(void) = {two_tiles, tile_and_scalar, one_tile,
+                                            reduction, expansion,       conversion};
+    (void)state;
+    rng.state = check_seed(35);
+    for (uint64_t round = 0; round < check_rounds(120); round++) {
+        for (uint32_t i = 0; i < sizeof bundles / sizeof bundles[0]; i++) {
+            both_ways(bundles[i]);
+        }
+    }
+}
+
+int main(void) {
+    by_element = tly_pto_profile_ieee;
+    by_element.binary_rows = NULL;
+    by_element.unary_row = NULL;
+    by_element.convert_row = NULL;
+    by_element.reduce_rows = NULL;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_their_elements),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
