@@ -25,17 +25,9 @@ static uint64_t cost(uint64_t len) {
 
 /* ---- the list and the buckets ---- */
 
-static void unlist_use(tly_variants *all, tly_variant *v) {
-    *(v->newer != NULL ? &v->newer->older : &all->newest) = v->older;
-    *(v->older != NULL ? &v->older->newer : &all->oldest) = v->newer;
-    v->newer = v->older = NULL;
-}
-
-static void list_newest(tly_variants *all, tly_variant *v) {
-    v->newer = NULL;
-    v->older = all->newest;
-    *(all->newest != NULL ? &all->newest->newer : &all->oldest) = v;
-    all->newest = v;
+/* NULL for NULL. */
+static tly_variant *variant_of(tly_use_link *use) {
+    return (tly_variant *)(void *)use;
 }
 
 static tly_variant **bucket(tly_variants *all, uint64_t hash) {
@@ -57,7 +49,7 @@ static void list(tly_variant *v, uint64_t hash) {
     v->hash = hash;
     v->chained = *bucket(all, hash);
     *bucket(all, hash) = v;
-    list_newest(all, v);
+    tly_use_add(&all->order, &v->use);
     v->listed = 1;
     all->num++;
 }
@@ -73,7 +65,7 @@ static void unlist(tly_variant *v) {
         link = &(*link)->chained;
     }
     *link = v->chained;
-    unlist_use(all, v);
+    tly_use_remove(&all->order, &v->use);
     v->listed = 0;
     all->num--;
 }
@@ -155,12 +147,12 @@ static int open_file(tly_variant *v) {
 
 /* Drops what nobody reads, the least recently used first, until `len` bytes fit. */
 static int make_room(tly_variants *all, uint64_t len) {
-    tly_variant *v = all->oldest;
+    tly_variant *v = variant_of(all->order.oldest);
     if (cost(len) > all->limit) {
         return 0;
     }
     while (v != NULL && all->used > all->limit - cost(len)) {
-        tly_variant *newer = v->newer;
+        tly_variant *newer = variant_of(v->use.newer);
         if (v->num_readers == 0 && v->busy == 0) {
             free_variant(v);
         }
@@ -273,12 +265,12 @@ static void kept(uv_work_t *work, int status) {
 
 /* Keeps one variant after the other that is not kept yet, the newest first. */
 void tly_variants_keep(tly_server *server) {
-    tly_variant *v = server->variants.newest;
+    tly_variant *v = variant_of(server->variants.order.newest);
     if (server->persist == NULL || server->keeping || server->stopping) {
         return;
     }
     while (v != NULL && (v->kept || v->is_native || v->state != VARIANT_READY || is_of_memory(v))) {
-        v = v->older;
+        v = variant_of(v->use.older);
     }
     if (v != NULL) {
         v->kept = server->keeping = 1; /* tried once */
@@ -542,8 +534,8 @@ int tly_variant_open(tly_server *server, serve_answer *answer, variant_reader *r
             return 0;
         }
     } else {
-        unlist_use(all, v);
-        list_newest(all, v);
+        tly_use_remove(&all->order, &v->use);
+        tly_use_add(&all->order, &v->use);
         atomic_fetch_add(&server->shared, 1);
     }
     tly_variant_join(v, reader);
@@ -567,9 +559,9 @@ void tly_variant_close(variant_reader *reader) {
 
 void tly_variants_forget_memory(tly_server *server) {
     tly_variants *all = &server->variants;
-    tly_variant *v = all->newest;
+    tly_variant *v = variant_of(all->order.newest);
     while (v != NULL) {
-        tly_variant *older = v->older;
+        tly_variant *older = variant_of(v->use.older);
         if (is_of_memory(v)) {
             unlist(v);
             let_go(v);
@@ -580,7 +572,7 @@ void tly_variants_forget_memory(tly_server *server) {
 
 void tly_variants_cleanup(tly_server *server) {
     tly_variants *all = &server->variants;
-    while (all->newest != NULL) {
-        free_variant(all->newest);
+    while (all->order.newest != NULL) {
+        free_variant(variant_of(all->order.newest));
     }
 }

@@ -8,6 +8,7 @@
 
 #include <uv.h>
 
+#include "base/use_order.h"
 #include "serve/memo.h"
 #include "serve/workers.h"
 
@@ -50,8 +51,8 @@ typedef struct variant_job {
 } variant_job;
 
 struct tly_variant {
-    tly_variant *chained;       /* in its bucket */
-    tly_variant *newer, *older; /* in the order of use */
+    tly_use_link use;     /* in the order of use */
+    tly_variant *chained; /* in its bucket */
     tly_server *server;
     serve_answer *answer; /* while it is packed */
     tly_block_hold hold;  /* what is read meanwhile */
@@ -85,7 +86,7 @@ struct tly_variant {
 
 typedef struct tly_variants {
     tly_variant *buckets[VARIANT_BUCKETS];
-    tly_variant *newest, *oldest;
+    tly_use_order order;
     uint64_t limit; /* bytes of all; 0: none are kept */
     uint64_t used;
     uint64_t num; /* that can be found */

@@ -16,6 +16,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "base/populate.h"
+#include "base/use_order.h"
 
 #define LEAST_BLOCKS  4
 #define FETCH_LEN     (UINT64_C(4) << 20) /* most that is asked of a source at a time, bytes */
@@ -25,8 +26,8 @@ typedef enum block_state { BLOCK_EMPTY = 0, BLOCK_FETCHING = 1, BLOCK_PRESENT = 
 
 /* Exists while it is there, on its way, or held. */
 typedef struct block {
+    tly_use_link use; /* present and not held: in the order of use */
     struct block *chained;
-    struct block *newer, *older; /* present and not held: in the order of use */
     tly_blocks *owner;
     uint64_t number; /* in the object */
     uint32_t num_holds;
@@ -46,7 +47,7 @@ struct tly_block_cache {
     pthread_cond_t moved; /* a block came, or room, or somebody left the line */
     block **buckets;
     uint64_t num_buckets; /* a power of two */
-    block *newest, *oldest;
+    tly_use_order unheld;
     uint64_t num_blocks, num_held;
     waiter *line; /* the first one takes the next room */
     tly_block_stats stats;
@@ -178,17 +179,8 @@ static block *find(tly_block_cache *c, const tly_blocks *owner, uint64_t number)
     return at;
 }
 
-static void unlist_use(tly_block_cache *c, block *at) {
-    *(at->newer != NULL ? &at->newer->older : &c->newest) = at->older;
-    *(at->older != NULL ? &at->older->newer : &c->oldest) = at->newer;
-    at->newer = at->older = NULL;
-}
-
-static void list_newest(tly_block_cache *c, block *at) {
-    at->newer = NULL;
-    at->older = c->newest;
-    *(c->newest != NULL ? &c->newest->newer : &c->oldest) = at;
-    c->newest = at;
+static block *block_of(tly_use_link *use) {
+    return (block *)(void *)use;
 }
 
 /* Its bytes, the last block's end at the object's. */
@@ -213,17 +205,17 @@ static void drop(tly_block_cache *c, block *at) {
 void tly_blocks_free(tly_blocks *blocks) {
     tly_blocks *b = blocks;
     tly_block_cache *c;
-    block *next;
+    tly_use_link *next;
     if (b == NULL) {
         return;
     }
     c = b->cache;
     pthread_mutex_lock(&c->mutex);
-    for (block *at = c->newest; at != NULL; at = next) {
+    for (tly_use_link *at = c->unheld.newest; at != NULL; at = next) {
         next = at->older;
-        if (at->owner == b) {
-            unlist_use(c, at);
-            drop(c, at);
+        if (block_of(at)->owner == b) {
+            tly_use_remove(&c->unheld, at);
+            drop(c, block_of(at));
         }
     }
     pthread_cond_broadcast(&c->moved);
@@ -267,7 +259,7 @@ static void unhold(tly_block_cache *c, block *at) {
     }
     c->num_held--;
     if (at->state == BLOCK_PRESENT) {
-        list_newest(c, at);
+        tly_use_add(&c->unheld, &at->use);
     } else {
         drop(c, at);
     }
@@ -308,7 +300,7 @@ static int hold_one(tly_blocks *b, uint64_t number) {
     } else {
         c->stats.num_hits++;
         if (at->num_holds == 0) {
-            unlist_use(c, at);
+            tly_use_remove(&c->unheld, &at->use);
         }
     }
     c->num_held += at->num_holds++ == 0;
@@ -324,10 +316,10 @@ static int hold_all(tly_blocks *b, uint64_t first, uint64_t num) {
             return 0;
         }
     }
-    while (c->num_blocks > c->limit && c->oldest != NULL) {
-        block *oldest = c->oldest;
-        unlist_use(c, oldest);
-        drop(c, oldest);
+    while (c->num_blocks > c->limit && c->unheld.oldest != NULL) {
+        tly_use_link *oldest = c->unheld.oldest;
+        tly_use_remove(&c->unheld, oldest);
+        drop(c, block_of(oldest));
         c->stats.num_dropped++;
     }
     return 1;
