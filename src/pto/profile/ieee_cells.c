@@ -7,8 +7,8 @@
 #include "pto/profile/cells.h"
 
 enum {
-    ROWS = TLY_PTO_IEEE_ROWS,
-    COLUMNS = TLY_PTO_IEEE_COLUMNS,
+    ROWS = 16, /* of a block without vectors */
+    COLUMNS = 4,
     STRIDE = TLY_PTO_IEEE_STRIDE,
     PANEL = 8, /* columns of a cell of B */
     CELL_BYTES = 128,
@@ -22,7 +22,8 @@ static float float_of(uint32_t bits) {
 }
 
 static void block_portable(const float *left, const float *right, uint32_t cell, uint32_t depth,
-                           float *sums) {
+                           uint32_t num_rows, float *sums) {
+    (void)num_rows;
     const float nan = float_of((uint32_t)tly_pto_formats[TLY_PTO_FP32].canonical_nan);
     for (uint32_t k = 0; k < depth; k++) {
         const float *l = left + (size_t)k * STRIDE;
@@ -79,10 +80,14 @@ static void widen_pairs_portable(const uint8_t *cells, size_t num_cells, bool is
     }
 }
 
-static const tly_pto_ieee_kernels portable = {block_portable, widen_portable, widen_pairs_portable};
+static const tly_pto_ieee_kernels portable = {ROWS, COLUMNS, block_portable, widen_portable,
+                                              widen_pairs_portable};
 
 static const tly_pto_ieee_kernels *choose(tly_simd simd) {
 #if defined(__x86_64__)
+    if (simd >= TLY_SIMD_AVX512) {
+        return &tly_pto_ieee_kernels_avx512;
+    }
     if (simd >= TLY_SIMD_AVX2) {
         return &tly_pto_ieee_kernels_avx2;
     }
@@ -170,11 +175,11 @@ static void multiply_panel(const tly_pto_matrix_cells *job, const tly_pto_ieee_k
     uint32_t cell = CELL_BYTES / (PANEL * width_of(job->types->right));
     for (uint32_t k = 0; k < job->k; k += DEPTH) {
         uint32_t depth = job->k - k < DEPTH ? job->k - k : DEPTH;
-        for (uint32_t row = 0; row < job->m; row += ROWS) {
-            for (uint32_t c = 0; c < columns; c += COLUMNS) {
+        for (uint32_t row = 0; row < job->m; row += kernels->rows) {
+            for (uint32_t c = 0; c < columns; c += kernels->columns) {
                 kernels->block(left + (size_t)k * STRIDE + row,
                                panel + (size_t)k * PANEL + (size_t)c * cell, cell, depth,
-                               sums + (size_t)c * STRIDE + row);
+                               job->m - row, sums + (size_t)c * STRIDE + row);
             }
         }
     }

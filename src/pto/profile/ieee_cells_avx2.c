@@ -61,7 +61,8 @@ block_of(const float *left, const float *right, const uint32_t cell, uint32_t de
 }
 
 static void block(const float *left, const float *right, uint32_t cell, uint32_t depth,
-                  float *sums) {
+                  uint32_t rows, float *sums) {
+    (void)rows; /* all of them, always */
     if (cell == 4) {
         block_of(left, right, 4, depth, sums);
     } else {
@@ -99,4 +100,4 @@ static void widen_pairs(const uint8_t *cells, size_t num_cells, bool is_bf16, fl
     }
 }
 
-const tly_pto_ieee_kernels tly_pto_ieee_kernels_avx2 = {block, widen, widen_pairs};
+const tly_pto_ieee_kernels tly_pto_ieee_kernels_avx2 = {16, 4, block, widen, widen_pairs};
