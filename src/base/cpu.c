@@ -24,7 +24,7 @@ tly_simd tly_simd_available(void) {
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
         return TLY_SIMD_AVX2;
     }
-    return TLY_SIMD_AVX512;
+    return __builtin_cpu_supports("avx512vnni") ? TLY_SIMD_AVX512_VNNI : TLY_SIMD_AVX512;
 #else
     return TLY_SIMD_PORTABLE;
 #endif
@@ -40,6 +40,8 @@ const char *tly_simd_name(tly_simd simd) {
         return "avx2";
     case TLY_SIMD_AVX512:
         return "avx512";
+    case TLY_SIMD_AVX512_VNNI:
+        return "avx512vnni";
     }
     return "?";
 }

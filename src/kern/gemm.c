@@ -17,7 +17,10 @@ const tly_kern_gemm *tly_kern_gemm_find(tly_simd simd, tly_dtype a_dtype, tly_dt
                                         tly_dtype c_dtype, uint32_t group, uint64_t width) {
     const tly_kern_gemm *found = NULL;
 #if defined(__x86_64__)
-    if (simd >= TLY_SIMD_AVX512) {
+    if (simd >= TLY_SIMD_AVX512_VNNI) {
+        found = find_in(tly_kern_gemm_avx512vnni, a_dtype, b_dtype, c_dtype, group, width);
+    }
+    if (simd >= TLY_SIMD_AVX512 && found == NULL) {
         found = find_in(tly_kern_gemm_avx512, a_dtype, b_dtype, c_dtype, group, width);
     }
     if (simd >= TLY_SIMD_AVX2 && found == NULL) {

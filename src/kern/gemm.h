@@ -52,5 +52,6 @@ const tly_kern_gemm *tly_kern_gemm_find(tly_simd simd, tly_dtype a_dtype, tly_dt
 extern const tly_kern_gemm tly_kern_gemm_portable[];
 extern const tly_kern_gemm tly_kern_gemm_avx2[];
 extern const tly_kern_gemm tly_kern_gemm_avx512[];
+extern const tly_kern_gemm tly_kern_gemm_avx512vnni[];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One kernel of kern/gemm.h. Included several times by gemm_portable.c, gemm_avx2.c and
- * gemm_avx512.c, each time with these defined (they are undefined again at the end):
+/* One kernel of kern/gemm.h. Included several times by gemm_portable.c, gemm_avx2.c and others
+ * of that name, each time with these defined (they are undefined again at the end):
  *
  *   NAME               suffix of the functions made
  *   A_ELEMENT, B_ELEMENT
@@ -11,6 +11,11 @@
  *   B_VEC(p, g)        row g of the group at p: LANES columns, widened
  *   V_ZERO()  V_SPLAT(const ACC *)  V_FMA(a, b, c): a * b + c  V_LOAD(const ACC *)  V_STORE(ACC *,
  * v) TILE_VECS          vectors in a row of a tile, at most
+ *
+ * and, where several rows of K are one step of the loops (a B_ELEMENT then has them all):
+ *
+ *   STEP_ROWS          how many; 1 without it
+ *   A_STEP(args, row, step)   elements of A for a step as ACC, zero beyond K
  *
  * A tile is TILE_ROWS rows of A. With one tile of rows the panels are read in one pass from the
  * first byte to the last, which is what memory likes best. With more, K is cut into blocks, so that
@@ -31,6 +36,11 @@
 #define ALWAYS_INLINE  static inline __attribute__((always_inline))
 #endif
 #define FN(verb) CAT(verb, NAME)
+#ifndef STEP_ROWS
+#define STEP_ROWS 1
+#define A_STEP(args, row, step)                                                                    \
+    WIDEN_A(((const A_ELEMENT *)(args)->a)[(row) * (args)->lda + (step)])
+#endif
 
 /* acc += A * B for `rows` rows and `vecs` vectors, both constant where this is inlined. `a` is
  * packed [k][TILE_ROWS]; `b` is the first group of the strip, the next one `step` elements on. */
@@ -129,21 +139,21 @@ static void FN(panel)(const tly_kern_gemm_args *args, const ACC *packed, const B
     }
 }
 
-/* Rows of A, widened, as [m / TILE_ROWS][k][TILE_ROWS]; rows that do not exist are zero. */
+/* Steps [k0, k0 + k) of A, widened, as [m / TILE_ROWS][k][TILE_ROWS]; rows that do not exist are
+ * zero. */
 static void FN(pack_a)(const tly_kern_gemm_args *args, uint64_t k0, uint64_t k, ACC *packed) {
     for (uint64_t m = 0; m < args->m; m += TILE_ROWS) {
         const uint64_t rows = args->m - m < TILE_ROWS ? args->m - m : TILE_ROWS;
-        const A_ELEMENT *a = (const A_ELEMENT *)args->a + m * args->lda + k0;
         if (rows == TILE_ROWS) {
             for (uint64_t i = 0; i < k; i++) {
                 UNROLL for (uint64_t r = 0; r < TILE_ROWS; r++) {
-                    packed[i * TILE_ROWS + r] = WIDEN_A(a[r * args->lda + i]);
+                    packed[i * TILE_ROWS + r] = A_STEP(args, m + r, k0 + i);
                 }
             }
         } else {
             for (uint64_t i = 0; i < k; i++) {
                 for (uint64_t r = 0; r < TILE_ROWS; r++) {
-                    packed[i * TILE_ROWS + r] = r < rows ? WIDEN_A(a[r * args->lda + i]) : 0;
+                    packed[i * TILE_ROWS + r] = r < rows ? A_STEP(args, m + r, k0 + i) : 0;
                 }
             }
         }
@@ -151,21 +161,28 @@ static void FN(pack_a)(const tly_kern_gemm_args *args, uint64_t k0, uint64_t k, 
     }
 }
 
+static uint64_t FN(steps_of)(uint64_t k) {
+    return k / STEP_ROWS + (k % STEP_ROWS != 0);
+}
+
 static void FN(run)(const tly_kern_gemm_args *args) {
-    const uint64_t block = args->m > TILE_ROWS && args->k > K_BLOCK ? K_BLOCK : args->k;
-    for (uint64_t k0 = 0; k0 < args->k; k0 += block) {
-        const uint64_t k = args->k - k0 < block ? args->k - k0 : block;
+    const uint64_t steps = FN(steps_of)(args->k);
+    const uint64_t block = args->m > TILE_ROWS && steps > K_BLOCK ? K_BLOCK : steps;
+    for (uint64_t k0 = 0; k0 < steps; k0 += block) {
+        const uint64_t k = steps - k0 < block ? steps - k0 : block;
         const B_ELEMENT *panel = (const B_ELEMENT *)args->panels + k0 * args->width;
         FN(pack_a)(args, k0, k, args->scratch);
-        for (uint64_t n = 0; n < args->n; n += args->width, panel += args->panel_stride) {
+        for (uint64_t n = 0; n < args->n; n += args->width) {
             const uint64_t cols = args->n - n < args->width ? args->n - n : args->width;
             FN(panel)(args, args->scratch, panel, (ACC *)args->c + n, cols, k, k0 == 0);
+            panel += args->panel_stride / STEP_ROWS;
         }
     }
 }
 
 static uint64_t FN(scratch_len)(uint64_t m, uint64_t k) {
-    const uint64_t block = m > TILE_ROWS && k > K_BLOCK ? K_BLOCK : k;
+    const uint64_t steps = FN(steps_of)(k);
+    const uint64_t block = m > TILE_ROWS && steps > K_BLOCK ? K_BLOCK : steps;
     uint64_t rows, len;
     if (__builtin_add_overflow(m, TILE_ROWS - 1, &rows) ||
         __builtin_mul_overflow(rows / TILE_ROWS * TILE_ROWS * sizeof(ACC), block, &len) ||
@@ -180,6 +197,8 @@ static uint64_t FN(scratch_len)(uint64_t m, uint64_t k) {
 #undef B_ELEMENT
 #undef ACC
 #undef WIDEN_A
+#undef STEP_ROWS
+#undef A_STEP
 #undef VEC
 #undef LANES
 #undef GROUP

@@ -20,7 +20,7 @@ static int32_t type_of(const tly_format *format) {
 
 const num_fast_table *num_fast_level(tly_simd simd) {
 #if defined(__x86_64__)
-    if (simd == TLY_SIMD_AVX512) {
+    if (simd >= TLY_SIMD_AVX512) {
         return &num_fast_avx512;
     }
     if (simd == TLY_SIMD_AVX2) {

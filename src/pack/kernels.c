@@ -6,7 +6,7 @@
 
 const pack_kernels *pack_kernels_for(tly_simd simd) {
 #if defined(__x86_64__)
-    if (simd == TLY_SIMD_AVX512) {
+    if (simd >= TLY_SIMD_AVX512) {
         return &pack_kernels_avx512;
     }
     if (simd == TLY_SIMD_AVX2) {

@@ -51,7 +51,7 @@ extern const quant_kernels quant_kernels_avx512;
 
 static inline const quant_kernels *quant_kernels_for(tly_simd simd) {
 #if defined(__x86_64__)
-    if (simd == TLY_SIMD_AVX512) {
+    if (simd >= TLY_SIMD_AVX512) {
         return &quant_kernels_avx512;
     }
     if (simd == TLY_SIMD_AVX2) {

@@ -16,6 +16,7 @@
 
 #ifdef TLY_TEST_EMULATED_AVX512
 extern const tly_kern_gemm tly_kern_gemm_emulated[];
+extern const tly_kern_gemm tly_kern_gemm_emulated_vnni[];
 #endif
 
 static uint32_t len_of(tly_dtype dtype) {
@@ -248,6 +249,26 @@ static void avx512_follows_the_definition(void **state) {
     skip();
 }
 
+static void vnni_follows_the_definition(void **state) {
+    (void)state;
+#if defined(__x86_64__)
+    if (tly_simd_available() >= TLY_SIMD_AVX512_VNNI) {
+        all_tails(tly_kern_gemm_avx512vnni);
+        random_shapes(tly_kern_gemm_avx512vnni);
+        return;
+    }
+#endif
+#ifdef TLY_TEST_EMULATED_AVX512
+    if (tly_simd_available() >= TLY_SIMD_AVX2) {
+        all_tails(tly_kern_gemm_emulated_vnni);
+        random_shapes(tly_kern_gemm_emulated_vnni);
+        return;
+    }
+#endif
+    print_message("# neither AVX-512 with VNNI nor what its emulation needs\n");
+    skip();
+}
+
 static void a_level_that_lacks_a_kernel_falls_back(void **state) {
     const tly_kern_gemm *found;
     (void)state;
@@ -264,6 +285,10 @@ static void a_level_that_lacks_a_kernel_falls_back(void **state) {
     found = tly_kern_gemm_find(TLY_SIMD_AVX2, TLY_F32, TLY_F32, TLY_F32, 0, 0);
     assert_int_equal(found->simd, TLY_SIMD_AVX2);
     found = tly_kern_gemm_find(TLY_SIMD_AVX512, TLY_F32, TLY_F32, TLY_F32, 0, 0);
+    assert_int_equal(found->simd, TLY_SIMD_AVX512);
+    found = tly_kern_gemm_find(TLY_SIMD_AVX512_VNNI, TLY_U8, TLY_I8, TLY_I32, 0, 0);
+    assert_int_equal(found->simd, TLY_SIMD_AVX512_VNNI);
+    found = tly_kern_gemm_find(TLY_SIMD_AVX512_VNNI, TLY_F32, TLY_F32, TLY_F32, 0, 0);
     assert_int_equal(found->simd, TLY_SIMD_AVX512);
 #endif
 }
@@ -283,6 +308,7 @@ int main(void) {
         cmocka_unit_test(portable_follows_the_definition),
         cmocka_unit_test(avx2_follows_the_definition),
         cmocka_unit_test(avx512_follows_the_definition),
+        cmocka_unit_test(vnni_follows_the_definition),
         cmocka_unit_test(a_level_that_lacks_a_kernel_falls_back),
         cmocka_unit_test(scratch_of_absurd_shapes_saturates),
     };

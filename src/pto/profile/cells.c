@@ -25,6 +25,12 @@ void tly_pto_dot_block_portable(const int16_t *left, size_t left_stride, const i
 
 static tly_pto_dot_block *choose(tly_simd simd) {
 #if defined(__x86_64__)
+    if (simd >= TLY_SIMD_AVX512_VNNI) {
+        return tly_pto_dot_block_avx512vnni;
+    }
+    if (simd >= TLY_SIMD_AVX512) {
+        return tly_pto_dot_block_avx512;
+    }
     if (simd >= TLY_SIMD_AVX2) {
         return tly_pto_dot_block_avx2;
     }

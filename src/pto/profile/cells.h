@@ -17,7 +17,7 @@ typedef void tly_pto_dot_block(const int16_t *left, size_t left_stride, const in
 
 tly_pto_dot_block tly_pto_dot_block_portable;
 #if defined(__x86_64__)
-tly_pto_dot_block tly_pto_dot_block_avx2;
+tly_pto_dot_block tly_pto_dot_block_avx2, tly_pto_dot_block_avx512, tly_pto_dot_block_avx512vnni;
 #endif
 
 #endif

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <immintrin.h>
-
 #include "pto/profile/cells.h"
+#include "pto/profile/cells_sums_avx2.h"
 
 enum { GROUP = 16, ROWS = 4 };
 
 static inline __m256i load(const int16_t *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
-}
-
-/* The sums of the lanes of four vectors. */
-static inline __m128i sums(__m256i v0, __m256i v1, __m256i v2, __m256i v3) {
-    __m256i low = _mm256_hadd_epi32(v0, v1), high = _mm256_hadd_epi32(v2, v3);
-    __m256i all = _mm256_hadd_epi32(low, high);
-    return _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
 }
 
 void tly_pto_dot_block_avx2(const int16_t *left, size_t left_stride, const int16_t *right,
