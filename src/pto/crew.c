@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include "base/thread.h"
+
 /* Loads before a thread sleeps, about 30 us: jobs mostly follow each other sooner than that, and to
  * be woken takes longer. Where there are more threads than processors, looking would keep a
  * processor from those who work. */
@@ -87,7 +89,7 @@ static void hire(tly_pto_crew *c, uint32_t wanted) {
         tly_pto_worker *worker = &c->workers[c->num_workers];
         worker->crew = c;
         worker->number = c->num_workers;
-        if (pthread_create(&worker->thread, NULL, work, worker) != 0) {
+        if (!tly_base_start_thread(&worker->thread, work, worker)) {
             return;
         }
         c->num_workers++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/workers.h"
 
-#include <signal.h>
+#include "base/thread.h"
 
 static void append(serve_task **first, serve_task **last, serve_task *task) {
     task->next = NULL;
@@ -75,20 +75,12 @@ int tly_workers_open(serve_workers *workers, uv_loop_t *loop) {
 
 /* One more thread, where all are busy. Returns how many there are. */
 static uint32_t grow(serve_workers *w) {
-    sigset_t all, before;
     uint32_t waiting = 0;
     for (const serve_task *t = w->first; t != NULL && waiting <= w->num_idle; t = t->next) {
         waiting++;
     }
     if (waiting >= w->num_idle && w->num_threads < TLY_WORKERS_MAX) {
-        sigfillset(&all); /* signals are for the threads of the program, but for one's own faults */
-        sigdelset(&all, SIGBUS);
-        sigdelset(&all, SIGSEGV);
-        sigdelset(&all, SIGILL);
-        sigdelset(&all, SIGFPE);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        w->num_threads += pthread_create(&w->threads[w->num_threads], NULL, work, w) == 0;
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        w->num_threads += tly_base_start_thread(&w->threads[w->num_threads], work, w);
     }
     return w->num_threads;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What elements of a team have in common and what they have not, in which order they reach it, and
  * how a run ends. Each case runs on one to four threads. */
+#include <signal.h>
+#include <unistd.h>
+
 #include "pto/team_rig.h"
 
 static void on_every_number_of_threads(rig *r, const char *const *programs,
@@ -656,6 +659,35 @@ static void what_is_no_team_is_refused(void **state) {
     rig_free(&r);
 }
 
+static volatile sig_atomic_t num_signals;
+
+static void count_signal(int number) {
+    (void)number;
+    num_signals++;
+}
+
+/* Signals are for the program's threads: where those hold one back, it waits. */
+static void threads_take_no_signals(void **state) {
+    (void)state;
+    rig r = rig_make(4, NULL);
+    sigset_t one, pending;
+    struct sigaction before, counting = {.sa_handler = count_signal};
+    on_all(&r, count_in, check_count, NULL);
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    assert_int_equal(sigaction(SIGUSR1, &counting, &before), 0);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &one, NULL), 0);
+    assert_int_equal(kill(getpid(), SIGUSR1), 0);
+    on_all(&r, count_in, check_count, NULL);
+    assert_int_equal(sigpending(&pending), 0);
+    assert_true(sigismember(&pending, SIGUSR1));
+    assert_int_equal(num_signals, 0);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &one, NULL), 0);
+    assert_int_equal(num_signals, 1);
+    sigaction(SIGUSR1, &before, NULL);
+    rig_free(&r);
+}
+
 /* A reset and a restore of one element leave it the element that it is. */
 static void an_element_stays_the_one_it_is(void **state) {
     (void)state;
@@ -700,6 +732,7 @@ int main(void) {
         cmocka_unit_test(an_observer_sees_them_in_order),
         cmocka_unit_test(an_element_can_run_alone),
         cmocka_unit_test(what_is_no_team_is_refused),
+        cmocka_unit_test(threads_take_no_signals),
         cmocka_unit_test(an_element_stays_the_one_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
