@@ -63,13 +63,13 @@ static tly_pto_binary_rows rows_of(const void *left, const void *right, void *ou
 /* The right operand is a row for each, one row for all, or one element for each. */
 static void binary_rows(void **state) {
     static const tly_pto_tile_binary ops[] = {TLY_PTO_TILE_ADD, TLY_PTO_TILE_SUB, TLY_PTO_TILE_MUL,
-                                              TLY_PTO_TILE_DIV};
+                                              TLY_PTO_TILE_DIV, TLY_PTO_TILE_MAX, TLY_PTO_TILE_MIN};
     check_rng rng = {check_seed(21)};
     (void)state;
     for (uint64_t i = 0; i < check_rounds(300); i++) {
         uint32_t a[ROWS * MOST], b[ROWS * MOST], out[ROWS * MOST];
         uint64_t wide_a[ROWS * MOST], wide_b[ROWS * MOST], wide_out[ROWS * MOST];
-        tly_pto_tile_binary op = ops[check_below(&rng, 4)];
+        tly_pto_tile_binary op = ops[check_below(&rng, 6)];
         size_t count = 1 + check_below(&rng, i % 2 == 0 ? 9 : MOST);
         bool broadcast = check_below(&rng, 3) == 0;
         size_t stride = broadcast ? 1 + check_below(&rng, MOST) : MOST * check_below(&rng, 2);

@@ -48,24 +48,24 @@ static void source(uint32_t tile, uint32_t dtype, extent e) {
 /* ---- Bundles: all of them leave their result in hand M ---- */
 
 static void two_tiles(void) {
-    static const char *const names[] = {"TADD", "TSUB", "TMUL", "TDIV", "TMAX", "TREM"};
+    static const char *const names[] = {"TADD", "TSUB", "TMUL", "TDIV", "TMAX", "TMIN", "TREM"};
     uint32_t dtype = random_float(), second = below(4) != 0;
     extent e = random_extent(dtype);
     source(0, dtype, e);
     source(1, dtype, e);
-    start(pick(names, 6), dtype);
+    start(pick(names, 7), dtype);
     dimensions(e);
     finish(second != 0 ? "t#1, t#2" : "t#1, t#1", e.bytes);
 }
 
 static void tile_and_scalar(void) {
-    static const char *const names[] = {"TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS"};
+    static const char *const names[] = {"TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS", "TMINS"};
     uint32_t dtype = random_float();
     extent e = random_extent(dtype);
     source(0, dtype, e);
     /* a float's upper bits are 2.5 in FP32, and what they are in the others */
     m->core.gprs[0][2] = below(2) != 0 ? UINT64_C(0x4020000040204100) : random_word(dtype, true);
-    start(pick(names, 5), dtype);
+    start(pick(names, 6), dtype);
     dimensions(e);
     insn("B.IOR [a0, zero, zero], ->zero");
     finish("t#1", e.bytes);
@@ -96,10 +96,10 @@ static void reduction(void) {
 }
 
 static void expansion(void) {
-    static const char *const names[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "EXPDIF"};
+    static const char *const names[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "MIN", "EXPDIF"};
     bool columns = below(2) != 0;
     uint32_t dtype = random_float();
-    const char *step = pick(names, 6);
+    const char *step = pick(names, 7);
     if (strcmp(step, "EXPDIF") == 0) {
         dtype = TLY_PTO_FP32;
     }

@@ -7,16 +7,19 @@
 
 #define NUMBER   float
 #define BITS     uint32_t
+#define SIGNED   int32_t
 #define NAN_BITS UINT32_C(0x7FC00000)
 #define NAME(n)  n##_f32_portable
 #include "pto/profile/ieee_rows_template.h"
 #undef NUMBER
 #undef BITS
+#undef SIGNED
 #undef NAN_BITS
 #undef NAME
 
 #define NUMBER   double
 #define BITS     uint64_t
+#define SIGNED   int64_t
 #define NAN_BITS UINT64_C(0x7FF8000000000000)
 #define NAME(n)  n##_f64_portable
 #include "pto/profile/ieee_rows_template.h"
@@ -52,7 +55,7 @@ static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
 bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
                               const tly_pto_binary_rows *rows, uint8_t *flags) {
     tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
-    if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV)) {
+    if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MIN && op != TLY_PTO_TILE_DIV)) {
         return false;
     }
 #if defined(__x86_64__)

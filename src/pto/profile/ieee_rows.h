@@ -30,7 +30,7 @@ bool tly_pto_ieee_convert_loops(tly_simd simd, uint32_t from, uint32_t to, const
 void tly_pto_ieee_unary_f32_portable(tly_pto_tile_unary op, const float *value, float *out,
                                      size_t count, uint8_t *flags);
 
-/* ADD, SUB, MUL, DIV of FP32 and FP64. */
+/* ADD, SUB, MUL, DIV, MAX and MIN of FP32 and FP64. */
 typedef void tly_pto_ieee_binary_loop(tly_pto_tile_binary op, const tly_pto_binary_rows *rows);
 
 tly_pto_ieee_binary_loop tly_pto_ieee_binary_f32_portable;

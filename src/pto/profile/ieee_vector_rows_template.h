@@ -7,16 +7,19 @@
 
 #define NUMBER   float
 #define BITS     uint32_t
+#define SIGNED   int32_t
 #define NAN_BITS UINT32_C(0x7FC00000)
 #define NAME(n)  LEVEL(n##_f32)
 #include "pto/profile/ieee_rows_template.h"
 #undef NUMBER
 #undef BITS
+#undef SIGNED
 #undef NAN_BITS
 #undef NAME
 
 #define NUMBER   double
 #define BITS     uint64_t
+#define SIGNED   int64_t
 #define NAN_BITS UINT64_C(0x7FF8000000000000)
 #define NAME(n)  LEVEL(n##_f64)
 #include "pto/profile/ieee_rows_template.h"

@@ -111,19 +111,18 @@ bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
 
 /* Rows of stored elements through the profile's row functions, where they cover the case. */
 static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    static const uint8_t operations[] = {[TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,
-                                         [TLY_PTO_EXPAND_SUB] = TLY_PTO_TILE_SUB,
-                                         [TLY_PTO_EXPAND_MUL] = TLY_PTO_TILE_MUL,
-                                         [TLY_PTO_EXPAND_DIV] = TLY_PTO_TILE_DIV,
-                                         [TLY_PTO_EXPAND_EXPDIF] = TLY_PTO_TILE_SUB};
+    static const uint8_t operations[] = {
+        [TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,   [TLY_PTO_EXPAND_SUB] = TLY_PTO_TILE_SUB,
+        [TLY_PTO_EXPAND_MUL] = TLY_PTO_TILE_MUL,   [TLY_PTO_EXPAND_DIV] = TLY_PTO_TILE_DIV,
+        [TLY_PTO_EXPAND_MAX] = TLY_PTO_TILE_MAX,   [TLY_PTO_EXPAND_MIN] = TLY_PTO_TILE_MIN,
+        [TLY_PTO_EXPAND_EXPDIF] = TLY_PTO_TILE_SUB};
     const tly_pto_profile *profile = m->profile;
     const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
     tly_pto_expand op = operation_of(plan);
     tly_simd simd = tly_context_simd(m->context);
     uint32_t dtype = tile->data_type, width = tly_pto_dtype_bits(dtype) / 8;
     bool exponential = op == TLY_PTO_EXPAND_EXPDIF;
-    if (op == TLY_PTO_EXPAND_COPY || op == TLY_PTO_EXPAND_MAX || op == TLY_PTO_EXPAND_MIN ||
-        source->data_type != dtype || profile->binary_rows == NULL ||
+    if (op == TLY_PTO_EXPAND_COPY || source->data_type != dtype || profile->binary_rows == NULL ||
         !profile->binary_rows(simd, (tly_pto_tile_binary)operations[op], dtype,
                               &(tly_pto_binary_rows){0}, &plan->flags) ||
         (exponential &&
