@@ -50,16 +50,18 @@ TLY_API void tly_pto_team_reset(tly_pto_team *team);
 TLY_API tly_pto_machine *tly_pto_team_element(tly_pto_team *team, uint32_t element);
 
 typedef struct tly_pto_team_run_options {
-    size_t size;          /* sizeof(tly_pto_team_run_options) */
-    uint32_t threads;     /* threads that run elements, the caller's with them; 0: 1 */
-    uint32_t plain;       /* as in tly_pto_run_options */
-    uint64_t stop_pc;     /* where an element is done */
-    uint64_t max_steps;   /* of each element */
-    uint64_t round_steps; /* longest part of a round; 0: 65536. It is a part of the order */
-    tly_pto_observer
-        observer; /* NULL: nobody. It gets the element's machine; with one, or with a
-                     watcher on an element, they run on the caller's thread, by number */
+    size_t size;               /* sizeof(tly_pto_team_run_options) */
+    uint32_t threads;          /* threads that run elements, the caller's with them; 0: 1 */
+    uint32_t plain;            /* as in tly_pto_run_options */
+    uint64_t stop_pc;          /* where an element is done */
+    uint64_t max_steps;        /* of each element */
+    uint64_t round_steps;      /* longest part of a round; 0: 65536. It is a part of the order */
+    tly_pto_observer observer; /* NULL: nobody. It gets the element's machine */
     void *user;
+    uint32_t observe_apart; /* 1: several threads at once may call the observer, each with another
+                               machine. 0: with an observer, and always with a watcher on an
+                               element, they run on the caller's thread, by number */
+    uint32_t reserved;      /* 0 */
 } tly_pto_team_run_options;
 
 typedef struct tly_pto_team_run_result {

@@ -381,7 +381,9 @@ static tly_status run_team(const run_command *r, const tly_pto_run_options *opti
         .stop_pc = options->stop_pc,
         .max_steps = options->max_steps,
         .observer = options->observer,
-        .user = options->user};
+        .user = options->user,
+        /* what gives tiles back knows one machine only */
+        .observe_apart = r->tracers[0].form == TLY_TRACE_NONE && r->tracers[0].stats == NULL};
     tly_pto_team_run_result result = {.size = sizeof result};
     tly_status status = tly_pto_team_run(r->team, &of_team, &result, error);
     return status == TLY_OK ? report_team(r, &result, error) : status;

@@ -13,6 +13,7 @@ typedef struct team_run {
     const tly_pto_team_run_options *options;
     uint64_t round_steps;
     uint32_t threads;
+    bool by_number; /* an observer sees one element after the other */
     uint32_t num_apart;
     tly_pto_member *apart[TLY_PTO_TEAM_MAX];
 } team_run;
@@ -31,7 +32,7 @@ static void run_part(void *user, uint32_t number) {
     tly_pto_member *member = r->apart[number];
     tly_pto_run_options options = options_of(r->options);
     options.max_steps = member->left < r->round_steps ? member->left : r->round_steps;
-    if (r->threads <= 1 || r->options->observer != NULL) {
+    if (r->threads <= 1 || r->by_number) {
         tly_pto_team_settle_code(r->team, member);
     }
     tly_pto_run_apart(member->m, &options, &member->part);
@@ -58,10 +59,10 @@ static void run_apart(team_run *r) {
             r->apart[r->num_apart++] = &team->members[i];
         }
     }
-    if (r->options->observer == NULL) {
+    if (!r->by_number) {
         tly_pto_crew_run(&team->crew, r->threads, r->num_apart, run_part, r);
     }
-    for (uint32_t i = 0; r->options->observer != NULL && i < r->num_apart; i++) {
+    for (uint32_t i = 0; r->by_number && i < r->num_apart; i++) {
         run_part(r, i);
         r->num_apart = r->apart[i]->part.end == TLY_PTO_END_ASKED ? i + 1 : r->num_apart;
     }
@@ -179,7 +180,10 @@ static int32_t run_rounds(team_run *r, uint64_t *out_rounds) {
 
 tly_status tly_pto_team_run(tly_pto_team *team, const tly_pto_team_run_options *options,
                             tly_pto_team_run_result *out_result, tly_error *error) {
-    team_run r = {.team = team, .options = options, .threads = options->threads};
+    team_run r = {.team = team,
+                  .options = options,
+                  .threads = options->threads,
+                  .by_number = options->observer != NULL && options->observe_apart == 0};
     if (options->size != sizeof(*options) || out_result->size != sizeof(*out_result)) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "options-size",
                              "options or result of another version");

@@ -104,6 +104,50 @@ class Run(CommandTest):
         stats = self.good("run", program, "--pes", "2", "--stats").out
         self.assertIn("refused                 0\n", stats)
 
+    def test_tiles_of_elements_are_given_back(self):
+        source = self.write("t.s", """
+_start: C.BSTART.SYS FALL
+        ssrget THREAD_ID, ->a0
+        C.BSTOP
+        C.BSTART.STD FALL
+        addi zero, 64, ->a3
+        slli a0, 8, ->t
+        hl.addi t#1, 0x20000, ->a1
+        addi a0, 3, ->a4
+        sdi a4, [a1, 0]
+        C.BSTOP
+round:  BSTART.TLOAD U32
+        B.DIM zero, 16, ->lb0
+        B.DIM zero, 4, ->lb1
+        B.IOR [a1, a3, zero], ->zero
+        B.IOT mask=1111, last, ->t<4KB>
+        BSTART.VEC TADD, U32
+        B.DIM zero, 16, ->lb0
+        B.DIM zero, 4, ->lb1
+        B.IOT t#1, t#1, mask=1111, last, ->t<4KB>
+        BSTART.TSTORE U32
+        B.DIM zero, 16, ->lb0
+        B.DIM zero, 4, ->lb1
+        B.IOR [a1, a3, zero], ->zero
+        B.IOT t#2, mask=1111, last
+        C.BSTOP
+        C.BSTART COND, round
+        addi a2, 1, ->a2
+        setc.ltui a2, 20
+        C.BSTOP
+        .globl cross_model_stop
+cross_model_stop:
+        C.BSTOP
+""")
+        run_it = ["run", source, "--pes", "3", "--memory", "1M", "--arg", "0"]
+        self.fails(8, "the host does with --free-at", *run_it)
+        result = ["--free-at", "round", "--result", "0x20000,1024"]
+        outs = {self.good(*run_it, *result, "--threads", n).out for n in "123"}
+        self.assertEqual(len(outs), 1)
+        for word in ("00 00 30 00", "00 00 40 00", "00 00 50 00"):
+            self.assertIn(word, list(outs)[0])
+        self.assertIn("instructions ", self.good(*run_it, *result, "--stats").out)
+
     def test_stacks_of_elements(self):
         source = self.write("e.s", "BSTART.STD FALL\nC.BSTOP\n")
         out = self.good("run", source, "--pes", "3", "--memory", "1M", "--stop-pc", "0x10004",

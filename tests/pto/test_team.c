@@ -611,6 +611,43 @@ static void an_observer_sees_them_in_order(void **state) {
     rig_free(&r);
 }
 
+static int count_steps(void *user, tly_pto_machine *m, const tly_pto_step *step) {
+    uint64_t *counts = user;
+    (void)step;
+    counts[m->core.current_pe]++;
+    return m->core.current_pe != 2 || counts[2] < 70;
+}
+
+/* Every element has a number of its own to count, so several may at once. */
+static void an_observer_may_be_on_several_threads(void **state) {
+    (void)state;
+    rig r = rig_make(3, NULL);
+    tly_error err = {0};
+    for (uint32_t threads = 1; threads <= 3; threads++) {
+        uint64_t counts[3] = {0};
+        tly_pto_team_reset(r.team);
+        for (uint32_t i = 0; i < 3; i++) {
+            rig_load(&r, i, for_ever);
+        }
+        const tly_pto_team_run_options options = {.size = sizeof(options),
+                                                  .threads = threads,
+                                                  .stop_pc = RIG_STOP,
+                                                  .round_steps = 50,
+                                                  .max_steps = 1000,
+                                                  .observer = count_steps,
+                                                  .user = counts,
+                                                  .observe_apart = 1};
+        tly_pto_team_run_result result = {.size = sizeof(result)};
+        CHECK_OK(tly_pto_team_run(r.team, &options, &result, &err), &err);
+        assert_int_equal(result.first, 2);
+        assert_int_equal(result.elements[2].end, TLY_PTO_END_ASKED);
+        assert_int_equal(counts[2], 70);
+        assert_int_equal(counts[0], 100);
+        assert_int_equal(result.elements[1].num_steps, 100);
+    }
+    rig_free(&r);
+}
+
 /* One element by itself, then all: what was done stays. */
 static void an_element_can_run_alone(void **state) {
     (void)state;
@@ -730,6 +767,7 @@ int main(void) {
         cmocka_unit_test(a_flag_in_ordered_blocks_is_no_race),
         cmocka_unit_test(a_tile_follows_an_ordered_block),
         cmocka_unit_test(an_observer_sees_them_in_order),
+        cmocka_unit_test(an_observer_may_be_on_several_threads),
         cmocka_unit_test(an_element_can_run_alone),
         cmocka_unit_test(what_is_no_team_is_refused),
         cmocka_unit_test(threads_take_no_signals),
