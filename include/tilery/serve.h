@@ -82,7 +82,8 @@ typedef struct tly_server_options {
     uint32_t reserved;          /* 0 */
     void (*reload)(void *user); /* see tly_server_reload */
     void *reload_user;
-    uint64_t max_packing_len; /* bytes of packed pieces that wait, all connections: 256 MiB */
+    uint64_t max_packing_len; /* bytes of packed pieces that wait, all connections: 256 MiB; as much
+                                 again of tensors behind URLs */
     uint64_t cache_len; /* bytes of packed variants kept, so that each is packed once and shared by
                            all who ask for it: none */
     const char *cache_folder;  /* keeps variants over restarts; read by tly_server_new only. Must

@@ -58,7 +58,8 @@ struct tly_server {
     uint64_t next_conn; /* for the log */
     serve_chunk *spare; /* chunks kept for reuse */
     uint32_t num_spare;
-    uint64_t buffered; /* bytes of chunks in use */
+    uint64_t buffered;     /* bytes of chunks in use */
+    uint64_t far_buffered; /* of them, those of tensors that are elsewhere, and may wait long */
     uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN], local_layouts[TLY_ANSWER_LAYOUTS_LEN];
     tly_wire_layouts layout_list, local_list; /* announced over the network; on this machine */
     tly_net_tls_library tls;                  /* read with the first tls: address */
@@ -77,6 +78,7 @@ struct serve_chunk {
     serve_stream *stream;
     uint32_t refs; /* frames that have not left */
     uint32_t is_native;
+    int is_far;      /* see far_buffered */
     size_t capacity; /* bytes of data */
     uint64_t len;    /* bytes in use */
     uint8_t *data;
@@ -226,6 +228,7 @@ void tly_serve_metrics_close(serve_metrics *metrics); /* freed by the loop; NULL
 
 /* chunk.c */
 serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len);
+int tly_serve_has_room(const serve_stream *s, uint64_t len); /* in max_packing_len */
 void tly_serve_give_chunk(serve_conn *c, serve_chunk *chunk);
 void tly_serve_free_spare(tly_server *server);
 void tly_serve_release(serve_conn *c);

@@ -343,8 +343,7 @@ static int start_job(serve_stream *s) {
     if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
         return 0;
     }
-    if (c->server->buffered != 0 &&
-        c->server->buffered + len > c->server->options.max_packing_len) {
+    if (!tly_serve_has_room(s, len)) {
         c->starved = c->server->starving = 1; /* goes on when somebody gives some back */
         return 0;
     }

@@ -240,6 +240,14 @@ static inline void http_server_stop(http_server *s) {
     pthread_mutex_destroy(&s->mutex);
 }
 
+static inline int http_server_requests(http_server *s) {
+    int requests;
+    pthread_mutex_lock(&s->mutex);
+    requests = s->requests;
+    pthread_mutex_unlock(&s->mutex);
+    return requests;
+}
+
 /* Sets what is to happen from now on, and forgets what was asked. */
 static inline void http_server_set(http_server *s, int faults, int changed) {
     pthread_mutex_lock(&s->mutex);

@@ -163,15 +163,15 @@ static void attempts_come_to_an_end(void **state) {
     (void)state;
     http_server_set(&world.server, 1000, 0);
     CHECK_RULE(try_path("/busy?" SECRET, &error), &error, TLY_PEER, "http-status");
-    assert_int_equal(world.server.requests, 3);
+    assert_int_equal(http_server_requests(&world.server), 3);
     http_server_set(&world.server, 1000, 0);
     CHECK_RULE(try_path("/drop", &error), &error, TLY_IO, "http-connect");
-    assert_int_equal(world.server.requests, 3);
+    assert_int_equal(http_server_requests(&world.server), 3);
     http_server_set(&world.server, 1000, 0);
     CHECK_RULE(try_path("/silent", &error), &error, TLY_IO, "http-connect");
     http_server_set(&world.server, 1000, 0);
     CHECK_RULE(try_path("/tomorrow", &error), &error, TLY_PEER, "http-status");
-    assert_int_equal(world.server.requests, 1); /* we do not wait that long */
+    assert_int_equal(http_server_requests(&world.server), 1); /* we do not wait that long */
 }
 
 static void what_does_not_pass_is_not_tried_again(void **state) {
@@ -193,7 +193,7 @@ static void what_does_not_pass_is_not_tried_again(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         http_server_set(&world.server, 0, 0);
         CHECK_RULE(try_path(cases[i].path, &error), &error, cases[i].status, cases[i].rule);
-        assert_int_equal(world.server.requests, 1);
+        assert_int_equal(http_server_requests(&world.server), 1);
         assert_null(strstr(error.message, "topSecret"));
     }
     http_server_set(&world.server, 0, 0);
@@ -247,7 +247,7 @@ static void redirects_are_followed_and_keep_no_password(void **state) {
     world.server.location = "/redirect";
     CHECK_RULE(tly_http_open(http, url, NULL, &store, &error), &error, TLY_PROTOCOL,
                "http-redirect");
-    assert_int_equal(world.server.requests, 6);
+    assert_int_equal(http_server_requests(&world.server), 6);
     world.server.location = "file:///etc/passwd";
     CHECK_RULE(tly_http_open(http, url, NULL, &store, &error), &error, TLY_PROTOCOL,
                "http-redirect");

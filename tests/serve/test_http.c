@@ -357,7 +357,7 @@ static void *wait_for_it(void *user) {
     const world *o = user;
     tly_client *client = fixture_client((fixture *)(uintptr_t)&o->f);
     tly_error error;
-    tly_status status = try_fetch(client, "w", TLY_LAYOUT_COL_MAJOR, &error);
+    tly_status status = try_fetch(client, "w", TLY_LAYOUT_ROW_MAJOR, &error);
     assert_true(status == TLY_CLOSED || status == TLY_IO || status == TLY_PEER);
     tly_client_free(client);
     return NULL;
@@ -366,19 +366,24 @@ static void *wait_for_it(void *user) {
 /* A store that keeps silent keeps only those waiting who want something of it; and the server still
  * stops in time. */
 static void a_silent_store_holds_up_nobody_else(void **state) {
-    const tly_server_options options = {.size = sizeof options, .stop_timeout_ms = 100};
+    const tly_server_options options = {
+        .size = sizeof options, .stop_timeout_ms = 100, .max_packing_len = 3u << 20};
     pthread_t threads[24]; /* more than there are threads to wait on */
     struct timespec before, after;
     tly_client *client;
     tly_error error;
     world o;
     (void)state;
-    init(&o, "/hang", 16u << 20, &options);
+    init(&o, "/hang", 1, &options);
+    client = fixture_client(&o.f); /* the answer is remembered: whoever asks again has begun */
+    CHECK_OK(try_fetch(client, "w", TLY_LAYOUT_ROW_MAJOR, &error), &error);
     http_server_set(&o.origin, 1000000, 0);
     for (int i = 0; i < 24; i++) {
         pthread_create(&threads[i], NULL, wait_for_it, &o);
     }
-    client = fixture_client(&o.f);
+    while (http_server_requests(&o.origin) < 3) {
+        usleep(10000);
+    }
     clock_gettime(CLOCK_MONOTONIC, &before);
     for (int i = 0; i < 5; i++) {
         CHECK_OK(try_fetch(client, "near", TLY_LAYOUT_COL_MAJOR, &error), &error);
