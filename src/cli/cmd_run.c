@@ -428,6 +428,15 @@ static void show_tiles(const run_command *r) {
     }
 }
 
+static tly_status dump_tiles(const run_command *r, const char *path, tly_error *error) {
+    const tly_pto_machine *machines[TLY_PTO_TEAM_MAX];
+    uint64_t num_tiles = 0;
+    for (uint32_t i = 0; i < num_elements(r); i++) {
+        machines[i] = machine_of(r, i);
+    }
+    return tly_host_dump_tiles(r->context, machines, num_elements(r), path, &num_tiles, error);
+}
+
 /* What is shown when the run is over, clean or not: the first error is the one to report. */
 static tly_status show(const run_command *r, tly_status status, tly_error *error) {
     tly_status shown = TLY_OK;
@@ -442,9 +451,7 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
     }
     const char *dump = tly_cli_value(r->cli, TLY_CLI_RUN_DUMP_TILES, NULL);
     if (dump != NULL) {
-        uint64_t num_tiles = 0;
-        shown = tly_host_dump_tiles(r->context, r->machine, dump, &num_tiles,
-                                    status == TLY_OK ? error : NULL);
+        shown = dump_tiles(r, dump, status == TLY_OK ? error : NULL);
     }
     if (shown == TLY_OK && tly_cli_given(r->cli, TLY_CLI_RUN_STATE)) {
         shown = show_state(r, status == TLY_OK ? error : NULL);
@@ -462,12 +469,6 @@ static tly_status check_options(const tly_cli *cli, tly_error *error) {
     }
     if (tly_cli_given(cli, TLY_CLI_RUN_SCRIPT)) {
         return usage(error, "usage-value", "a script is for one machine", "--script with --pes");
-    }
-    if (tly_cli_given(cli, TLY_CLI_RUN_DUMP_TILES)) {
-        return usage(error, "usage-value",
-                     "the tiles of one machine are dumped; --out-tile writes "
-                     "those of element 0, --state json shows all",
-                     "--dump-tiles with --pes");
     }
     return TLY_OK;
 }

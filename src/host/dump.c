@@ -16,7 +16,7 @@
 #include "pto/tile/store.h"
 
 enum {
-    NUM_ALL = TLY_PTO_NUM_TILES + TLY_PTO_NUM_SHARED_TILES,
+    PREFIX_LEN = 16,
     KEYS_PER_TILE = 5,
     KEY_LEN = 48,
     VALUE_LEN = 128,
@@ -26,7 +26,7 @@ enum {
 
 /* One tile and all that its tensor needs to stay. */
 typedef struct dumped {
-    char name[16];
+    char name[32];
     const tly_pto_tile *tile;
     tly_pto_elements *elements;
     tly_descriptor descriptor;
@@ -180,28 +180,37 @@ static void describe_words(metadata *meta, const dumped *d) {
     snprintf(meta->values[3], VALUE_LEN, "%u x %u", t->rows, t->columns);
 }
 
-/* The allocated tiles, described; returns their number. */
-static tly_status collect(const tly_pto_machine *m, dumped *all, uint32_t *out_num,
-                          tly_error *error) {
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < NUM_ALL; i++) {
-        bool shared = i >= TLY_PTO_NUM_TILES;
-        uint32_t index = shared ? i - TLY_PTO_NUM_TILES : i;
-        dumped *d = &all[num];
-        d->tile = shared ? &m->core.shared_tiles[index].tile : &m->core.tiles[index];
-        d->elements = shared ? &m->tiles->shared[index] : &m->tiles->local[index];
-        if (!d->tile->allocated) {
-            continue;
-        }
-        snprintf(d->name, sizeof d->name, shared ? "shared.%u" : "tile.%u", index);
-        tly_status status = describe(d, error);
-        if (status != TLY_OK) {
-            return status;
-        }
-        num++;
+/* One tile, if it is allocated. */
+static tly_status collect_tile(const tly_pto_machine *m, bool shared, uint32_t index,
+                               const char *prefix, dumped *all, uint32_t *num, tly_error *error) {
+    dumped *d = &all[*num];
+    d->tile = shared ? &m->core.shared_tiles[index].tile : &m->core.tiles[index];
+    d->elements = shared ? &m->tiles->shared[index] : &m->tiles->local[index];
+    if (!d->tile->allocated) {
+        return TLY_OK;
     }
-    *out_num = num;
-    return TLY_OK;
+    snprintf(d->name, sizeof d->name, "%s%s.%u", prefix, shared ? "shared" : "tile", index);
+    ++*num;
+    return describe(d, error);
+}
+
+/* The allocated tiles, described, and their number; shared tiles are the same in all machines. */
+static tly_status collect(const tly_pto_machine *const *machines, uint32_t num_machines,
+                          dumped *all, uint32_t *out_num, tly_error *error) {
+    tly_status status = TLY_OK;
+    *out_num = 0;
+    for (uint32_t i = 0; i < num_machines * TLY_PTO_NUM_TILES && status == TLY_OK; i++) {
+        char prefix[PREFIX_LEN] = "";
+        if (num_machines > 1) {
+            snprintf(prefix, sizeof prefix, "pe%u.", i / TLY_PTO_NUM_TILES);
+        }
+        status = collect_tile(machines[i / TLY_PTO_NUM_TILES], false, i % TLY_PTO_NUM_TILES, prefix,
+                              all, out_num, error);
+    }
+    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_TILES && status == TLY_OK; i++) {
+        status = collect_tile(machines[0], true, i, "", all, out_num, error);
+    }
+    return status;
 }
 
 static tly_kv text_kv(const char *key, const char *value) {
@@ -233,16 +242,18 @@ static tly_status write_all(const tly_context *context, const char *path, const 
     return status;
 }
 
-tly_status tly_host_dump_tiles(const tly_context *context, const tly_pto_machine *m,
-                               const char *path, uint64_t *out_num_tiles, tly_error *error) {
+tly_status tly_host_dump_tiles(const tly_context *context, const tly_pto_machine *const *machines,
+                               uint32_t num_machines, const char *path, uint64_t *out_num_tiles,
+                               tly_error *error) {
     enum { FIRST_TEXT = 256 };
+    const size_t most = (size_t)num_machines * TLY_PTO_NUM_TILES + TLY_PTO_NUM_SHARED_TILES;
     uint32_t num = 0;
-    dumped *all = tly_base_calloc(context, sizeof(*all) * NUM_ALL, _Alignof(dumped));
-    metadata *meta = tly_base_calloc(context, sizeof(*meta) * NUM_ALL, _Alignof(metadata));
-    tly_kv *kv = tly_base_calloc(context, sizeof(*kv) * NUM_ALL * KEYS_PER_TILE, _Alignof(tly_kv));
+    dumped *all = tly_base_calloc(context, sizeof(*all) * most, _Alignof(dumped));
+    metadata *meta = tly_base_calloc(context, sizeof(*meta) * most, _Alignof(metadata));
+    tly_kv *kv = tly_base_calloc(context, sizeof(*kv) * most * KEYS_PER_TILE, _Alignof(tly_kv));
     tly_status status =
         all != NULL && meta != NULL && kv != NULL
-            ? collect(m, all, &num, error)
+            ? collect(machines, num_machines, all, &num, error)
             : tly_base_fail(error, TLY_OUT_OF_MEMORY, TLY_NO_OFFSET, "", "out of memory");
     for (uint32_t i = 0; i < num && status == TLY_OK; i++) {
         describe_words(&meta[i], &all[i]);
@@ -263,9 +274,9 @@ tly_status tly_host_dump_tiles(const tly_context *context, const tly_pto_machine
     for (uint32_t i = 0; meta != NULL && i < num; i++) {
         tly_base_free(context, meta[i].defined, meta[i].defined_capacity, 1);
     }
-    tly_base_free(context, all, sizeof(*all) * NUM_ALL, _Alignof(dumped));
-    tly_base_free(context, meta, sizeof(*meta) * NUM_ALL, _Alignof(metadata));
-    tly_base_free(context, kv, sizeof(*kv) * NUM_ALL * KEYS_PER_TILE, _Alignof(tly_kv));
+    tly_base_free(context, all, sizeof(*all) * most, _Alignof(dumped));
+    tly_base_free(context, meta, sizeof(*meta) * most, _Alignof(metadata));
+    tly_base_free(context, kv, sizeof(*kv) * most * KEYS_PER_TILE, _Alignof(tly_kv));
     return status;
 }
 

@@ -101,6 +101,11 @@ class Run(CommandTest):
         out = self.good("run", program, "--pes", "2", "--tiles").out
         self.assertEqual([l for l in out.splitlines() if l.startswith("element")],
                          ["element 0", "element 1"])
+        dump = self.folder / "tiles.hrry"
+        self.good("run", program, "--pes", "2", "--dump-tiles", dump)
+        listed = self.good("ls", dump).out
+        for tile in ("pe0.tile.0", "pe0.tile.16", "pe1.tile.16"):
+            self.assertIn(tile, listed)
         stats = self.good("run", program, "--pes", "2", "--stats").out
         self.assertIn("refused                 0\n", stats)
 
@@ -176,8 +181,6 @@ cross_model_stop:
                    "--threads", "2", "--round", "64", "--max-steps", "1000")
         self.fails(2, "give --pes", "run", loop, "--threads", "2")
         self.fails(2, "--script with --pes", "run", loop, "--pes", "2", "--script", loop)
-        self.fails(2, "--dump-tiles with --pes", "run", loop, "--pes", "2", "--dump-tiles",
-                   self.folder / "t.hrry")
         self.fails(2, "", "run", loop, "--pes", "5")
 
     def test_stats(self):
