@@ -108,6 +108,57 @@ static void binary_rows(void **state) {
     }
 }
 
+/* Bits of FP16 that matter: any, subnormal ones, and pairs whose result lies near a border. */
+static uint16_t half_number(check_rng *rng) {
+    uint16_t bits = (uint16_t)check_random(rng);
+    switch (check_below(rng, 4)) {
+    case 0:
+        return bits & 0x83FF;
+    case 1:
+        return (bits & 0x83FF) | (uint16_t)(check_below(rng, 31) << 10);
+    default:
+        return bits;
+    }
+}
+
+/* FP16, which goes through FP32, has the results and the flags of one rounding. */
+static void half_rows(void **state) {
+    static const tly_pto_tile_binary ops[] = {TLY_PTO_TILE_ADD, TLY_PTO_TILE_SUB, TLY_PTO_TILE_MUL,
+                                              TLY_PTO_TILE_DIV};
+    check_rng rng = {check_seed(26)};
+    (void)state;
+    for (uint64_t i = 0; i < check_rounds(1000); i++) {
+        uint16_t a[ROWS * MOST], b[ROWS * MOST], out[ROWS * MOST];
+        tly_pto_tile_binary op = ops[check_below(&rng, 4)];
+        size_t count = 1 + check_below(&rng, i % 2 == 0 ? 3 : MOST);
+        bool broadcast = check_below(&rng, 3) == 0;
+        size_t stride = broadcast ? 1 + check_below(&rng, MOST) : MOST * check_below(&rng, 2);
+        for (size_t k = 0; k < ROWS * MOST; k++) {
+            a[k] = half_number(&rng);
+            b[k] = half_number(&rng);
+        }
+        tly_pto_binary_rows rows = rows_of(a, b, out, 2, stride, broadcast, count);
+        for (uint32_t l = 0; l < num_levels; l++) {
+            uint8_t flags = 0, wanted = 0;
+            bool covered = ieee->binary_rows(levels[l], op, TLY_PTO_FP16, &rows, &flags);
+            assert_int_equal(covered, levels[l] >= TLY_SIMD_AVX2);
+            for (size_t k = 0; k < ROWS * count && covered; k++) {
+                size_t at = k / count * MOST + k % count;
+                size_t other = k / count * stride + (broadcast ? 0 : k % count);
+                uint64_t bits =
+                    tly_pto_element_binary(ieee, op, TLY_PTO_FP16, a[at], b[other], &wanted);
+                if (bits != out[at]) {
+                    fail_msg("operation %d of %04x and %04x: %04x, one by one %04x", op, a[at],
+                             b[other], out[at], (uint32_t)bits);
+                }
+            }
+            assert_int_equal(flags, wanted);
+        }
+    }
+    assert_false(ieee->binary_rows(levels[num_levels - 1], TLY_PTO_TILE_MAX, TLY_PTO_FP16,
+                                   &(tly_pto_binary_rows){0}, NULL));
+}
+
 static void unary_rows(void **state) {
     static const tly_pto_tile_unary ops[] = {TLY_PTO_TILE_EXP, TLY_PTO_TILE_LOG, TLY_PTO_TILE_SQRT,
                                              TLY_PTO_TILE_RECIP, TLY_PTO_TILE_RSQRT};
@@ -378,9 +429,9 @@ static void cells_are_steps(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(binary_rows),     cmocka_unit_test(unary_rows),
-        cmocka_unit_test(convert_rows),    cmocka_unit_test(reduced_rows),
-        cmocka_unit_test(cells_are_steps),
+        cmocka_unit_test(binary_rows),  cmocka_unit_test(half_rows),
+        cmocka_unit_test(unary_rows),   cmocka_unit_test(convert_rows),
+        cmocka_unit_test(reduced_rows), cmocka_unit_test(cells_are_steps),
     };
     return cmocka_run_group_tests(tests, find_levels, NULL);
 }

@@ -41,21 +41,29 @@ static const tly_pto_ieee_row_kernels *kernels_of(tly_simd simd) {
 static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
     tly_pto_ieee_binary_loop *of_f32 = tly_pto_ieee_binary_f32_portable;
     tly_pto_ieee_binary_loop *of_f64 = tly_pto_ieee_binary_f64_portable;
+    tly_pto_ieee_binary_loop *of_f16 = NULL;
 #if defined(__x86_64__)
     const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
     if (kernels != NULL) {
         of_f32 = kernels->binary_f32;
         of_f64 = kernels->binary_f64;
+        of_f16 = kernels->binary_f16;
     }
 #endif
     (void)simd;
-    return dtype == TLY_PTO_FP32 ? of_f32 : dtype == TLY_PTO_FP64 ? of_f64 : NULL;
+    return dtype == TLY_PTO_FP32   ? of_f32
+           : dtype == TLY_PTO_FP64 ? of_f64
+           : dtype == TLY_PTO_FP16 ? of_f16
+                                   : NULL;
 }
 
 bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
                               const tly_pto_binary_rows *rows, uint8_t *flags) {
     tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
     if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MIN && op != TLY_PTO_TILE_DIV)) {
+        return false;
+    }
+    if (dtype == TLY_PTO_FP16 && op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV) {
         return false;
     }
 #if defined(__x86_64__)

@@ -43,6 +43,7 @@ typedef void tly_pto_ieee_function(const float *value, float *out, size_t count,
 /* The loops of one vector level. */
 typedef struct tly_pto_ieee_row_kernels {
     tly_pto_ieee_binary_loop *binary_f32, *binary_f64;
+    tly_pto_ieee_binary_loop *binary_f16; /* ADD, SUB, MUL, DIV */
     /* What a loop raises on the way. */
     void (*flagged)(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
                     const tly_pto_binary_rows *rows, uint8_t *flags);

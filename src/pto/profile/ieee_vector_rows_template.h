@@ -162,6 +162,8 @@ static void f16_to_f32(const void *value, void *out, size_t count, uint8_t *flag
     *flags |= take_exceptions(before);
 }
 
+#include "pto/profile/ieee_halves_template.h"
+
 /* --- reductions ------------------------------------------------------------------------------- */
 
 /* Bits of a sum in sixteen lanes, joined half by half. Elements that are not there are -0, which
@@ -254,6 +256,7 @@ static size_t extremes(bool maximum, const void *value, size_t stride, size_t nu
 const tly_pto_ieee_row_kernels LEVEL(tly_pto_ieee_rows) = {
     .binary_f32 = LEVEL(tly_pto_ieee_binary_f32),
     .binary_f64 = LEVEL(tly_pto_ieee_binary_f64),
+    .binary_f16 = binary_f16,
     .flagged = flagged,
     .sums = sums,
     .extremes = extremes,
