@@ -125,6 +125,50 @@ static inline uint64_t rig_word(const rig *r, uint64_t address) {
     return tly_pto_peek(rig_machine(r, 0), address, 8);
 }
 
+static inline void rig_on_every_number_of_threads(rig *r, const char *const *programs,
+                                                  void (*check)(const rig *r, void *user),
+                                                  void *user) {
+    for (uint32_t threads = 1; threads <= TLY_PTO_TEAM_MAX; threads++) {
+        for (uint32_t plain = 0; plain < 2; plain++) {
+            tly_pto_team_reset(r->team);
+            for (uint32_t i = 0; i < r->num_elements; i++) {
+                rig_load(r, i, programs[i]);
+            }
+            rig_finish(r, (rig_run_how){.threads = threads, .plain = plain});
+            check(r, user);
+        }
+    }
+}
+
+/* Every element with its number: the same program for all. */
+static inline void rig_on_all(rig *r, const char *program, void (*check)(const rig *r, void *user),
+                              void *user) {
+    const char *programs[TLY_PTO_TEAM_MAX] = {program, program, program, program};
+    rig_on_every_number_of_threads(r, programs, check, user);
+}
+
+/* A counter that all elements add to; what each got is where it came in. */
+static const char rig_count_in[] __attribute__((unused)) = "C.BSTART.STD FALL\n"
+                                                           "c.movi 1, ->a3\n"
+                                                           "ld.add [a2], a3, ->a4\n"
+                                                           "sdi a4, [a1, 0]\n"
+                                                           "C.BSTOP\n"
+                                                           "C.BSTART.SYS FALL\n"
+                                                           "ssrget THREAD_ID, ->a5\n"
+                                                           "C.BSTOP\n"
+                                                           "C.BSTART.STD FALL\n"
+                                                           "sdi a5, [a1, 8]\n"
+                                                           "C.BSTOP\n";
+
+static inline void rig_check_count(const rig *r, void *user) {
+    (void)user;
+    assert_int_equal(rig_word(r, RIG_COMMON), r->num_elements);
+    for (uint32_t i = 0; i < r->num_elements; i++) {
+        assert_int_equal(rig_word(r, RIG_OWN + i * RIG_OWN_LEN), i);
+        assert_int_equal(rig_word(r, RIG_OWN + i * RIG_OWN_LEN + 8), i);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------ */
 
 static inline void rig_compare_elements(const tly_pto_elements *a, const tly_pto_elements *b,

@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What elements of a team have in common and what they have not, in which order they reach it, and
- * how a run ends. Each case runs on one to four threads. */
-#include <signal.h>
-#include <unistd.h>
-
+/* What elements of a team have in common and what they have not, and in which order they reach it.
+ * Each case runs on one to four threads. */
 #include "pto/team_rig.h"
-
-static void on_every_number_of_threads(rig *r, const char *const *programs,
-                                       void (*check)(const rig *r, void *user), void *user) {
-    for (uint32_t threads = 1; threads <= TLY_PTO_TEAM_MAX; threads++) {
-        for (uint32_t plain = 0; plain < 2; plain++) {
-            tly_pto_team_reset(r->team);
-            for (uint32_t i = 0; i < r->num_elements; i++) {
-                rig_load(r, i, programs[i]);
-            }
-            rig_finish(r, (rig_run_how){.threads = threads, .plain = plain});
-            check(r, user);
-        }
-    }
-}
-
-/* Every element with its number: the same program for all. */
-static void on_all(rig *r, const char *program, void (*check)(const rig *r, void *user),
-                   void *user) {
-    const char *programs[TLY_PTO_TEAM_MAX] = {program, program, program, program};
-    on_every_number_of_threads(r, programs, check, user);
-}
-
-/* A counter that all elements add to; what each got is where it came in. */
-static const char count_in[] = "C.BSTART.STD FALL\n"
-                               "c.movi 1, ->a3\n"
-                               "ld.add [a2], a3, ->a4\n"
-                               "sdi a4, [a1, 0]\n"
-                               "C.BSTOP\n"
-                               "C.BSTART.SYS FALL\n"
-                               "ssrget THREAD_ID, ->a5\n"
-                               "C.BSTOP\n"
-                               "C.BSTART.STD FALL\n"
-                               "sdi a5, [a1, 8]\n"
-                               "C.BSTOP\n";
-
-static void check_count(const rig *r, void *user) {
-    (void)user;
-    assert_int_equal(rig_word(r, RIG_COMMON), r->num_elements);
-    for (uint32_t i = 0; i < r->num_elements; i++) {
-        assert_int_equal(rig_word(r, RIG_OWN + i * RIG_OWN_LEN), i);
-        assert_int_equal(rig_word(r, RIG_OWN + i * RIG_OWN_LEN + 8), i);
-    }
-}
 
 static void turns_go_by_number(void **state) {
     (void)state;
     for (uint32_t num_elements = 1; num_elements <= TLY_PTO_TEAM_MAX; num_elements++) {
         rig r = rig_make(num_elements, NULL);
-        on_all(&r, count_in, check_count, NULL);
+        rig_on_all(&r, rig_count_in, rig_check_count, NULL);
         rig_free(&r);
     }
 }
@@ -102,7 +56,7 @@ static void each_element_writes_its_quarter(void **state) {
     (void)state;
     static char late[4096];
     rig r = rig_make(4, NULL);
-    on_all(&r, publish, check_quarters, NULL);
+    rig_on_all(&r, publish, check_quarters, NULL);
     snprintf(late, sizeof(late),
              "C.BSTART.STD FALL\n"
              "hl.addi zero, 3000, ->a7\n"
@@ -113,7 +67,7 @@ static void each_element_writes_its_quarter(void **state) {
              "C.BSTOP\n%s",
              publish);
     const char *const programs[] = {publish, publish, late, publish};
-    on_every_number_of_threads(&r, programs, check_quarters, NULL);
+    rig_on_every_number_of_threads(&r, programs, check_quarters, NULL);
     rig_free(&r);
 }
 
@@ -151,7 +105,7 @@ static void check_neighbours(const rig *r, void *user) {
 static void gmov_takes_the_tile_of_its_peer(void **state) {
     (void)state;
     rig r = rig_make(4, NULL);
-    on_all(&r, pass_on, check_neighbours, NULL);
+    rig_on_all(&r, pass_on, check_neighbours, NULL);
     rig_free(&r);
 }
 
@@ -202,7 +156,7 @@ static void check_masked(const rig *r, void *user) {
 static void a_bundle_is_for_the_elements_of_its_mask(void **state) {
     (void)state;
     rig r = rig_make(4, NULL);
-    on_all(&r, masked, check_masked, NULL);
+    rig_on_all(&r, masked, check_masked, NULL);
     rig_free(&r);
 }
 
@@ -268,7 +222,7 @@ static void queues_join_elements(void **state) {
     received first = {0};
     snprintf(giver, sizeof(giver), "C.BSTART.STD FALL\naddi zero, 30, ->a3\nC.BSTOP\n%s", give);
     const char *const programs[] = {giver, get, get, get};
-    on_every_number_of_threads(&r, programs, check_received, &first);
+    rig_on_every_number_of_threads(&r, programs, check_received, &first);
     rig_free(&r);
 }
 
@@ -317,7 +271,7 @@ static void a_store_of_another_ends_a_reservation(void **state) {
         bool wanted = lost != 0;
         snprintf(text, sizeof(text), disturb, wanted ? 56 : 64);
         const char *const programs[] = {reserve, text};
-        on_every_number_of_threads(&r, programs, check_reserved, &wanted);
+        rig_on_every_number_of_threads(&r, programs, check_reserved, &wanted);
         rig_free(&r);
     }
 }
@@ -401,113 +355,7 @@ static void code_of_another_element_can_be_written(void **state) {
 
 /* ------------------------------------------------------------------------------------------ */
 
-static const char odd_load[] = "C.BSTART.STD FALL\n"
-                               "ldi [a0, 8], ->a3\n"
-                               "C.BSTOP\n";
-static const char for_ever[] = "around: C.BSTART DIRECT, around\n"
-                               "C.BSTOP\n";
-
-/* Elements 1 and 3 fault in the same round, 2 never ends. */
-static void the_first_trap_ends_the_run(void **state) {
-    (void)state;
-    rig r = rig_make(4, NULL);
-    uint64_t steps = 0;
-    for (uint32_t threads = 1; threads <= 4; threads++) {
-        tly_pto_team_reset(r.team);
-        rig_load(&r, 0, count_in);
-        rig_load(&r, 1, odd_load);
-        rig_load(&r, 2, for_ever);
-        rig_load(&r, 3, odd_load);
-        tly_pto_team_run_result result =
-            rig_run(&r, (rig_run_how){.threads = threads, .round_steps = 100});
-        steps = threads == 1 ? result.elements[2].num_steps : steps;
-        assert_int_equal(result.first, 1);
-        assert_int_equal(result.num_elements, 4);
-        assert_int_equal(result.num_rounds, 1);
-        assert_int_equal(result.elements[0].end, TLY_PTO_END_OTHER);
-        assert_int_equal(result.elements[1].end, TLY_PTO_END_FAULT);
-        assert_int_equal(result.elements[2].end, TLY_PTO_END_OTHER);
-        assert_int_equal(result.elements[2].num_steps, 100);
-        assert_int_equal(result.elements[3].end, TLY_PTO_END_FAULT);
-        assert_int_equal(rig_machine(&r, 1)->core.last_fault, TLY_PTO_FAULT_DATA_ALIGNMENT);
-        assert_int_equal(rig_machine(&r, 2)->core.last_fault, TLY_PTO_FAULT_NONE);
-    }
-    rig_free(&r);
-}
-
-/* A trap with a handler is the element's own affair. */
-static void a_trap_that_is_handled_ends_nothing(void **state) {
-    (void)state;
-    rig r = rig_make(2, NULL);
-    for (uint32_t threads = 1; threads <= 2; threads++) {
-        tly_pto_team_reset(r.team);
-        rig_load(&r, 0, count_in);
-        rig_load(&r, 1, odd_load);
-        for (uint32_t ring = 0; ring < TLY_PTO_NUM_RINGS; ring++) {
-            rig_machine(&r, 1)->core.context_registers[ring][1] = RIG_STOP;
-        }
-        tly_pto_team_run_result result = rig_run(&r, (rig_run_how){.threads = threads});
-        assert_int_equal(result.first, -1);
-        assert_int_equal(result.elements[0].end, TLY_PTO_END_STOP);
-        assert_int_equal(result.elements[1].end, TLY_PTO_END_STOP);
-        assert_int_equal(rig_machine(&r, 1)->core.last_fault, TLY_PTO_FAULT_DATA_ALIGNMENT);
-    }
-    rig_free(&r);
-}
-
-static void every_element_has_its_limit(void **state) {
-    (void)state;
-    rig r = rig_make(3, NULL);
-    for (uint32_t threads = 1; threads <= 3; threads++) {
-        tly_pto_team_reset(r.team);
-        rig_load(&r, 0, for_ever);
-        rig_load(&r, 1, count_in);
-        rig_load(&r, 2, for_ever);
-        tly_pto_team_run_result result =
-            rig_run(&r, (rig_run_how){.threads = threads, .round_steps = 64, .max_steps = 1001});
-        assert_int_equal(result.first, -1);
-        assert_int_equal(result.elements[0].end, TLY_PTO_END_LIMIT);
-        assert_int_equal(result.elements[0].num_steps, 1001);
-        assert_int_equal(result.elements[1].end, TLY_PTO_END_STOP);
-        assert_int_equal(result.elements[2].num_steps, 1001);
-    }
-    rig_free(&r);
-}
-
-/* A flag that is read without a turn is a race; one thread still comes to an end, every time after
- * the same steps. */
-static void a_race_on_one_thread_is_the_same_every_time(void **state) {
-    (void)state;
-    static const char wait[] = "around: C.BSTART COND, around\n"
-                               "ldi [a2, 0], ->a3\n"
-                               "setc.eq a3, zero\n"
-                               "C.BSTOP\n";
-    static const char tell[] = "C.BSTART.STD FALL\n"
-                               "hl.addi zero, 1000, ->a3\n"
-                               "C.BSTOP\n"
-                               "around: C.BSTART COND, around\n"
-                               "subi a3, 1, ->a3\n"
-                               "setc.ne a3, zero\n"
-                               "C.BSTOP\n"
-                               "C.BSTART.STD FALL\n"
-                               "sdi a2, [a2, 0]\n"
-                               "C.BSTOP\n";
-    rig r = rig_make(2, NULL);
-    uint64_t steps = 0;
-    for (uint32_t i = 0; i < 3; i++) {
-        tly_pto_team_reset(r.team);
-        rig_load(&r, 0, wait);
-        rig_load(&r, 1, tell);
-        tly_pto_team_run_result result =
-            rig_run(&r, (rig_run_how){.threads = 1, .round_steps = 500});
-        assert_int_equal(result.elements[0].end, TLY_PTO_END_STOP);
-        steps = i == 0 ? result.elements[0].num_steps : steps;
-        assert_int_equal(result.elements[0].num_steps, steps);
-    }
-    rig_free(&r);
-}
-
-/* The same with B.CATR is none: element 0 looks at the flag equally often on any number of threads.
+/* A flag in blocks with B.CATR: element 0 looks at it equally often on any number of threads.
  */
 static void a_flag_in_ordered_blocks_is_no_race(void **state) {
     (void)state;
@@ -575,181 +423,6 @@ static void a_tile_follows_an_ordered_block(void **state) {
     rig_free(&r);
 }
 
-/* ------------------------------------------------------------------------------------------ */
-
-static int note_element(void *user, tly_pto_machine *m, const tly_pto_step *step) {
-    char *text = user;
-    (void)step;
-    size_t len = strlen(text);
-    text[len] = (char)('0' + m->core.current_pe);
-    return len + 1 < 30;
-}
-
-static void an_observer_sees_them_in_order(void **state) {
-    (void)state;
-    rig r = rig_make(3, NULL);
-    char seen[64] = {0};
-    tly_error err = {0};
-    for (uint32_t i = 0; i < 3; i++) {
-        rig_load(&r, i, for_ever);
-    }
-    const tly_pto_team_run_options options = {.size = sizeof(options),
-                                              .threads = 3,
-                                              .stop_pc = RIG_STOP,
-                                              .round_steps = 4,
-                                              .max_steps = 1000,
-                                              .observer = note_element,
-                                              .user = seen};
-    tly_pto_team_run_result result = {.size = sizeof(result)};
-    CHECK_OK(tly_pto_team_run(r.team, &options, &result, &err), &err);
-    assert_string_equal(seen, "000011112222000011112222000011");
-    assert_int_equal(result.first, 1);
-    assert_int_equal(result.elements[1].end, TLY_PTO_END_ASKED);
-    assert_int_equal(result.elements[0].num_steps, 12);
-    assert_int_equal(result.elements[1].num_steps, 10);
-    assert_int_equal(result.elements[2].num_steps, 8);
-    rig_free(&r);
-}
-
-static int count_steps(void *user, tly_pto_machine *m, const tly_pto_step *step) {
-    uint64_t *counts = user;
-    (void)step;
-    counts[m->core.current_pe]++;
-    return m->core.current_pe != 2 || counts[2] < 70;
-}
-
-/* Every element has a number of its own to count, so several may at once. */
-static void an_observer_may_be_on_several_threads(void **state) {
-    (void)state;
-    rig r = rig_make(3, NULL);
-    tly_error err = {0};
-    for (uint32_t threads = 1; threads <= 3; threads++) {
-        uint64_t counts[3] = {0};
-        tly_pto_team_reset(r.team);
-        for (uint32_t i = 0; i < 3; i++) {
-            rig_load(&r, i, for_ever);
-        }
-        const tly_pto_team_run_options options = {.size = sizeof(options),
-                                                  .threads = threads,
-                                                  .stop_pc = RIG_STOP,
-                                                  .round_steps = 50,
-                                                  .max_steps = 1000,
-                                                  .observer = count_steps,
-                                                  .user = counts,
-                                                  .observe_apart = 1};
-        tly_pto_team_run_result result = {.size = sizeof(result)};
-        CHECK_OK(tly_pto_team_run(r.team, &options, &result, &err), &err);
-        assert_int_equal(result.first, 2);
-        assert_int_equal(result.elements[2].end, TLY_PTO_END_ASKED);
-        assert_int_equal(counts[2], 70);
-        assert_int_equal(counts[0], 100);
-        assert_int_equal(result.elements[1].num_steps, 100);
-    }
-    rig_free(&r);
-}
-
-/* One element by itself, then all: what was done stays. */
-static void an_element_can_run_alone(void **state) {
-    (void)state;
-    rig r = rig_make(2, NULL);
-    const tly_pto_run_options options = {
-        .size = sizeof(options), .stop_pc = RIG_STOP, .max_steps = 1000};
-    tly_pto_run_result result;
-    rig_load(&r, 0, count_in);
-    rig_load(&r, 1, count_in);
-    tly_pto_run(rig_machine(&r, 1), &options, &result);
-    assert_int_equal(result.end, TLY_PTO_END_STOP);
-    rig_finish(&r, (rig_run_how){.threads = 2});
-    assert_int_equal(rig_word(&r, RIG_COMMON), 2);
-    assert_int_equal(rig_word(&r, RIG_OWN), 1);
-    rig_free(&r);
-}
-
-static void what_is_no_team_is_refused(void **state) {
-    (void)state;
-    rig r = rig_make(2, NULL);
-    tly_error err = {0};
-    tly_pto_team *team = NULL;
-    tly_pto_options machine = {.size = sizeof(machine), .memory_bytes = 4096};
-    tly_pto_team_options options = {.size = sizeof(options), .num_elements = 5};
-    assert_int_equal(tly_pto_team_new(r.context, &options, &team, &err), TLY_INVALID_ARGUMENT);
-    assert_string_equal(err.rule, "pto-team");
-    options = (tly_pto_team_options){.size = 1};
-    assert_int_equal(tly_pto_team_new(r.context, &options, &team, &err), TLY_INVALID_ARGUMENT);
-    assert_int_equal(tly_pto_team_new(NULL, NULL, &team, &err), TLY_INVALID_ARGUMENT);
-    options = (tly_pto_team_options){.size = sizeof(options), .machine = &machine};
-    machine.app_limit = 8192; /* beyond memory */
-    assert_int_equal(tly_pto_team_new(r.context, &options, &team, &err), TLY_INVALID_ARGUMENT);
-    machine.profile = "none";
-    assert_int_equal(tly_pto_team_new(r.context, &options, &team, &err), TLY_NOT_FOUND);
-    assert_null(team);
-
-    tly_pto_team_run_options run = {.size = sizeof(run), .threads = 5};
-    tly_pto_team_run_result result = {.size = sizeof(result)};
-    assert_int_equal(tly_pto_team_run(r.team, &run, &result, &err), TLY_INVALID_ARGUMENT);
-    assert_string_equal(err.rule, "pto-threads");
-    run.threads = 1;
-    result.size = 8;
-    assert_int_equal(tly_pto_team_run(r.team, &run, &result, &err), TLY_INVALID_ARGUMENT);
-    assert_null(tly_pto_team_element(r.team, 2));
-    tly_pto_team_free(NULL);
-    rig_free(&r);
-}
-
-static volatile sig_atomic_t num_signals;
-
-static void count_signal(int number) {
-    (void)number;
-    num_signals++;
-}
-
-/* Signals are for the program's threads: where those hold one back, it waits. */
-static void threads_take_no_signals(void **state) {
-    (void)state;
-    rig r = rig_make(4, NULL);
-    sigset_t one, pending;
-    struct sigaction before, counting = {.sa_handler = count_signal};
-    on_all(&r, count_in, check_count, NULL);
-    sigemptyset(&one);
-    sigaddset(&one, SIGUSR1);
-    assert_int_equal(sigaction(SIGUSR1, &counting, &before), 0);
-    assert_int_equal(pthread_sigmask(SIG_BLOCK, &one, NULL), 0);
-    assert_int_equal(kill(getpid(), SIGUSR1), 0);
-    on_all(&r, count_in, check_count, NULL);
-    assert_int_equal(sigpending(&pending), 0);
-    assert_true(sigismember(&pending, SIGUSR1));
-    assert_int_equal(num_signals, 0);
-    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &one, NULL), 0);
-    assert_int_equal(num_signals, 1);
-    sigaction(SIGUSR1, &before, NULL);
-    rig_free(&r);
-}
-
-/* A reset and a restore of one element leave it the element that it is. */
-static void an_element_stays_the_one_it_is(void **state) {
-    (void)state;
-    rig r = rig_make(2, NULL);
-    tly_error err = {0};
-    tly_pto_snapshot *snapshot = NULL;
-    tly_pto_machine *m = rig_machine(&r, 1);
-    CHECK_OK(tly_pto_save(m, &snapshot, &err), &err);
-    rig_load(&r, 0, count_in);
-    rig_load(&r, 1, count_in);
-    rig_finish(&r, (rig_run_how){.threads = 2});
-    tly_pto_reset(m);
-    assert_int_equal(m->core.current_pe, 1);
-    assert_int_equal(m->core.base.thread_id, 1);
-    assert_int_equal(rig_word(&r, RIG_COMMON), 0);
-    CHECK_OK(tly_pto_restore(m, snapshot, &err), &err);
-    assert_int_equal(m->core.base.thread_id, 1);
-    rig_load(&r, 0, count_in);
-    rig_load(&r, 1, count_in);
-    rig_finish(&r, (rig_run_how){.threads = 2});
-    check_count(&r, NULL);
-    tly_pto_snapshot_free(snapshot);
-    rig_free(&r);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_by_number),
@@ -760,18 +433,8 @@ int main(void) {
         cmocka_unit_test(queues_join_elements),
         cmocka_unit_test(a_store_of_another_ends_a_reservation),
         cmocka_unit_test(code_of_another_element_can_be_written),
-        cmocka_unit_test(the_first_trap_ends_the_run),
-        cmocka_unit_test(a_trap_that_is_handled_ends_nothing),
-        cmocka_unit_test(every_element_has_its_limit),
-        cmocka_unit_test(a_race_on_one_thread_is_the_same_every_time),
         cmocka_unit_test(a_flag_in_ordered_blocks_is_no_race),
         cmocka_unit_test(a_tile_follows_an_ordered_block),
-        cmocka_unit_test(an_observer_sees_them_in_order),
-        cmocka_unit_test(an_observer_may_be_on_several_threads),
-        cmocka_unit_test(an_element_can_run_alone),
-        cmocka_unit_test(what_is_no_team_is_refused),
-        cmocka_unit_test(threads_take_no_signals),
-        cmocka_unit_test(an_element_stays_the_one_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
