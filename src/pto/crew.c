@@ -2,6 +2,7 @@
 #include "pto/crew.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "base/thread.h"
 
@@ -9,6 +10,22 @@
  * be woken takes longer. Where there are more threads than processors, looking would keep a
  * processor from those who work. */
 enum { LOOKS = 100000 };
+
+/* A post whose jobs take less than this all together is quick: to hand it out takes as long. After
+ * so many in a row the caller does them alone, until one is not quick. */
+enum { QUICK_NS = 20000, QUICK_POSTS = 32 };
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void count_quick(tly_pto_crew *c, uint64_t spent_ns) {
+    c->num_quick = spent_ns >= QUICK_NS         ? 0
+                   : c->num_quick < QUICK_POSTS ? c->num_quick + 1
+                                                : c->num_quick;
+}
 
 static uint32_t look(const uint32_t *number) {
     return __atomic_load_n(number, __ATOMIC_RELAXED);
@@ -37,8 +54,11 @@ static void do_jobs(tly_pto_crew *c) {
     while (c->next_job < c->num_jobs) {
         uint32_t number = c->next_job++;
         pthread_mutex_unlock(&c->lock);
+        uint64_t start = now_ns();
         c->job(c->user, number);
+        uint64_t spent_ns = now_ns() - start;
         pthread_mutex_lock(&c->lock);
+        c->spent_ns += spent_ns;
         increment(&c->num_done);
         if (c->num_done == c->num_jobs) {
             pthread_cond_signal(&c->done_all);
@@ -96,17 +116,26 @@ static void hire(tly_pto_crew *c, uint32_t wanted) {
     }
 }
 
+void tly_pto_crew_begin(tly_pto_crew *c) {
+    c->num_quick = 0;
+}
+
 void tly_pto_crew_run(tly_pto_crew *c, uint32_t threads, uint32_t num_jobs, tly_pto_job job,
                       void *user) {
     if (threads > 1 && num_jobs > 1) {
         hire(c, threads - 1);
     }
-    if (threads <= 1 || num_jobs <= 1 || c->num_workers == 0) {
+    if (threads <= 1 || num_jobs <= 1 || c->num_workers == 0 || c->num_quick == QUICK_POSTS) {
+        uint64_t start = threads > 1 ? now_ns() : 0;
         for (uint32_t i = 0; i < num_jobs; i++) {
             job(user, i);
         }
+        if (threads > 1) {
+            count_quick(c, now_ns() - start);
+        }
         return;
     }
+    c->spent_ns = 0;
     pthread_mutex_lock(&c->lock);
     c->job = job;
     c->user = user;
@@ -125,5 +154,6 @@ void tly_pto_crew_run(tly_pto_crew *c, uint32_t threads, uint32_t num_jobs, tly_
             pthread_cond_wait(&c->done_all, &c->lock);
         }
     }
+    count_quick(c, c->spent_ns);
     pthread_mutex_unlock(&c->lock);
 }

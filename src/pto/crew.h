@@ -32,6 +32,8 @@ typedef struct tly_pto_crew {
     uint32_t num_posts;   /* the same */
     uint32_t num_allowed; /* workers that may take jobs of this post */
     uint32_t num_looks;   /* before a thread sleeps */
+    uint32_t num_quick;   /* posts in a row whose jobs took next to no time */
+    uint64_t spent_ns;    /* by the jobs of this post, all together */
     bool quit;
     uint32_t num_workers;
     tly_pto_worker workers[TLY_PTO_CREW_MAX];
@@ -40,9 +42,13 @@ typedef struct tly_pto_crew {
 void tly_pto_crew_init(tly_pto_crew *crew);
 void tly_pto_crew_cleanup(tly_pto_crew *crew);
 
+/* What was learned of the jobs does not hold for those that follow. */
+void tly_pto_crew_begin(tly_pto_crew *crew);
+
 /* Does job(user, 0) .. job(user, num_jobs - 1), on up to `threads` threads with the caller's, and
  * returns when all are done. Threads are made when they are first asked for and then kept; where
- * the system gives fewer, fewer work. */
+ * the system gives fewer, fewer work. Where jobs take next to no time, post after post, the caller
+ * does them alone. */
 void tly_pto_crew_run(tly_pto_crew *crew, uint32_t threads, uint32_t num_jobs, tly_pto_job job,
                       void *user);
 

@@ -204,6 +204,7 @@ tly_status tly_pto_team_run(tly_pto_team *team, const tly_pto_team_run_options *
     tly_pto_team_share_queues(team, &team->members[0]);
     r.round_steps = options->round_steps != 0 ? options->round_steps : ROUND_STEPS;
     r.threads = watched(team) ? 1 : r.threads;
+    tly_pto_crew_begin(&team->crew);
     *out_result =
         (tly_pto_team_run_result){.size = sizeof(*out_result), .num_elements = team->num_members};
     out_result->first = run_rounds(&r, &out_result->num_rounds);
