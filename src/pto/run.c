@@ -70,8 +70,7 @@ static bool ends(const tly_pto_machine *m, const tly_pto_run_options *options, u
 }
 
 /* Predecoded units from TPC on. Returns whether a step of the plain path has to follow. */
-BOTH bool run_units(tly_pto_machine *m, const tly_pto_run_options *options, uint64_t *left,
-                    bool *out_refused, bool in_team) {
+BOTH bool run_units(tly_pto_machine *m, uint64_t *left, bool *out_refused, bool in_team) {
     tly_pto_fast_result result;
     uint32_t mode;
     *out_refused = false;
@@ -126,7 +125,7 @@ BOTH void run(tly_pto_machine *m, const tly_pto_run_options *options,
     }
     while (!ends(m, options, left, &out_result->end)) {
         bool refused = false;
-        if (!plain && !run_units(m, options, &left, &refused, in_team)) {
+        if (!plain && !run_units(m, &left, &refused, in_team)) {
             if (refused && unhandled(m)) {
                 out_result->end = TLY_PTO_END_FAULT;
                 break;
