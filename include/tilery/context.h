@@ -25,8 +25,9 @@ typedef enum tly_simd {
     TLY_SIMD_AUTO = 0, /* the widest that this processor and system offer */
     TLY_SIMD_PORTABLE = 1,
     TLY_SIMD_AVX2 = 2,
-    TLY_SIMD_AVX512 = 3,     /* F, BW, DQ and VL */
-    TLY_SIMD_AVX512_VNNI = 4 /* and VNNI: sums of products of bytes */
+    TLY_SIMD_AVX512 = 3,      /* F, BW, DQ and VL */
+    TLY_SIMD_AVX512_VNNI = 4, /* and VNNI: sums of products of bytes */
+    TLY_SIMD_AVX512_FP16 = 5  /* and FP16: arithmetic */
 } tly_simd;
 
 typedef enum tly_log_level {
@@ -53,9 +54,9 @@ typedef struct tly_context_options {
 typedef struct tly_context tly_context;
 
 /* Creates a context. `options` may be NULL. The environment variable TILERY_SIMD (portable, avx2,
- * avx512, avx512vnni) decides where options leave TLY_SIMD_AUTO; a level that the processor lacks
- * is an error there too. Errors: INVALID_ARGUMENT, UNSUPPORTED (level not available),
- * OUT_OF_MEMORY. */
+ * avx512, avx512vnni, avx512fp16) decides where options leave TLY_SIMD_AUTO; a level that the
+ * processor lacks is an error there too. Errors: INVALID_ARGUMENT, UNSUPPORTED (level not
+ * available), OUT_OF_MEMORY. */
 TLY_API tly_status tly_context_new(const tly_context_options *options, tly_context **out_context,
                                    tly_error *error);
 
@@ -68,8 +69,8 @@ TLY_API tly_simd tly_context_simd(const tly_context *context);
 /* The widest level that this processor and system offer. Thread-safe. */
 TLY_API tly_simd tly_simd_available(void);
 
-/* "portable", "avx2", "avx512", "avx512vnni"; "auto" for TLY_SIMD_AUTO. Static storage.
- * Thread-safe. */
+/* "portable", "avx2", "avx512", "avx512vnni", "avx512fp16"; "auto" for TLY_SIMD_AUTO. Static
+ * storage. Thread-safe. */
 TLY_API const char *tly_simd_name(tly_simd simd);
 
 TLY_END_DECLS

@@ -47,7 +47,7 @@ static tly_status choose_simd(int32_t wanted, tly_simd *out, tly_error *error) {
             return TLY_OK;
         }
         source = "TILERY_SIMD";
-        for (int32_t level = TLY_SIMD_PORTABLE; level <= TLY_SIMD_AVX512_VNNI; level++) {
+        for (int32_t level = TLY_SIMD_PORTABLE; level <= TLY_SIMD_AVX512_FP16; level++) {
             if (strcmp(text, tly_simd_name((tly_simd)level)) == 0) {
                 wanted = level;
             }
@@ -56,12 +56,12 @@ static tly_status choose_simd(int32_t wanted, tly_simd *out, tly_error *error) {
             char shown[64];
             return tly_base_fail(
                 error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "simd-level",
-                "TILERY_SIMD is \"%s\"; it takes portable, avx2, avx512, avx512vnni "
-                "or auto",
+                "TILERY_SIMD is \"%s\"; it takes portable, avx2, avx512, avx512vnni, "
+                "avx512fp16 or auto",
                 tly_base_printable(shown, sizeof shown, text, strlen(text)));
         }
     }
-    if (wanted < TLY_SIMD_PORTABLE || wanted > TLY_SIMD_AVX512_VNNI) {
+    if (wanted < TLY_SIMD_PORTABLE || wanted > TLY_SIMD_AVX512_FP16) {
         return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "simd-level",
                              "%d is no vector level", wanted);
     }

@@ -4,12 +4,20 @@
 #include <tilery/context.h>
 
 #if defined(__x86_64__)
-/* Conversions between float16 and float32 came one generation before AVX2; no compiler's list of
- * features that both have names them (CPUID leaf 1, ECX bit 29). */
+/* What no list of features names that both compilers have. */
+
+/* Conversions between float16 and float32, which came one generation before AVX2. */
 static int has_f16c(void) {
     uint32_t a = 1, b, c = 0, d;
     __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
     return (c >> 29 & 1) != 0;
+}
+
+/* Arithmetic of float16; processors with AVX-512 have this leaf. */
+static int has_fp16(void) {
+    uint32_t a = 7, b, c = 0, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return (d >> 23 & 1) != 0;
 }
 #endif
 
@@ -24,7 +32,10 @@ tly_simd tly_simd_available(void) {
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
         return TLY_SIMD_AVX2;
     }
-    return __builtin_cpu_supports("avx512vnni") ? TLY_SIMD_AVX512_VNNI : TLY_SIMD_AVX512;
+    if (!__builtin_cpu_supports("avx512vnni")) {
+        return TLY_SIMD_AVX512;
+    }
+    return has_fp16() ? TLY_SIMD_AVX512_FP16 : TLY_SIMD_AVX512_VNNI;
 #else
     return TLY_SIMD_PORTABLE;
 #endif
@@ -42,6 +53,8 @@ const char *tly_simd_name(tly_simd simd) {
         return "avx512";
     case TLY_SIMD_AVX512_VNNI:
         return "avx512vnni";
+    case TLY_SIMD_AVX512_FP16:
+        return "avx512fp16";
     }
     return "?";
 }

@@ -9,7 +9,7 @@
 #include "pto/profile/ieee_rows.h"
 
 static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
-static tly_simd levels[TLY_SIMD_AVX512_VNNI] = {TLY_SIMD_PORTABLE};
+static tly_simd levels[TLY_SIMD_AVX512_FP16] = {TLY_SIMD_PORTABLE};
 static uint32_t num_levels = 1;
 
 /* Those up to the level of a context, which TILERY_SIMD may lower. */

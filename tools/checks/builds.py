@@ -11,7 +11,7 @@ import run_tests  # noqa: E402
 
 from .common import Report, tail  # noqa: E402
 
-SIMD_LEVELS = ["portable", "avx2", "avx512", "avx512vnni"]
+SIMD_LEVELS = ["portable", "avx2", "avx512", "avx512vnni", "avx512fp16"]
 
 
 def build(house, folder, options=(), environment=None, targets=()):
@@ -94,6 +94,8 @@ def simd_levels(house):
         levels.append("avx512")
     if "avx512" in levels and "avx512_vnni" in flags:
         levels.append("avx512vnni")
+    if "avx512vnni" in levels and "avx512_fp16" in flags:
+        levels.append("avx512fp16")
     for level in levels[:-1]:
         before = len(report.lines)
         run_suites(report, house.build, extra={"TILERY_SIMD": level}, without=["cli", "net", "tools"])

@@ -11,7 +11,8 @@ from .common import Report
 # In the assembler's names. Every x86-64 has SSE2. gcc writes `tzcnt` for `bsf` where both agree.
 AVX2 = ["sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "avx", "avx2", "fma", "f16c"]
 AVX512 = [*AVX2, "avx512f", "avx512bw", "avx512dq", "avx512vl"]
-PROMISED = {"avx2": AVX2, "avx512": AVX512, "avx512vnni": [*AVX512, "avx512_vnni"]}
+VNNI = [*AVX512, "avx512_vnni"]
+PROMISED = {"avx2": AVX2, "avx512": AVX512, "avx512vnni": VNNI, "avx512fp16": [*VNNI, "avx512_fp16"]}
 # Chosen by a test of its own (tly_isa_has_avx2).
 MORE = {"decode_avx2.c.o": ["bmi2"]}
 SAME_ON_ALL = {"tzcnt", "nop", "nopw", "nopl", "data16", "cs", "xchg"}

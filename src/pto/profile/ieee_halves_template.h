@@ -1,31 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ADD, SUB, MUL and DIV of FP16 by way of FP32: a part of ieee_vector_rows_template.h.
+/* Rows of ADD, SUB, MUL and DIV of FP16. The including file defines
  *
- * FP32 has more than twice the bits of FP16 and two more, so that rounding to it first changes no
- * result (nor does it where the result is subnormal: sums are exact there, products always, and no
- * inexact quotient of two FP16 numbers comes as near to another as 2^-23 of it). For the same
- * reason both roundings together raise the flags of the one. */
-
-static inline vector half_result(tly_pto_tile_binary op, vector a, vector b) {
-    switch (op) {
-    case TLY_PTO_TILE_ADD:
-        return a + b;
-    case TLY_PTO_TILE_SUB:
-        return a - b;
-    case TLY_PTO_TILE_MUL:
-        return a * b;
-    default:
-        return a / b;
-    }
-}
-
-static inline halves half_step(tly_pto_tile_binary op, halves a, halves b) {
-    return h_of(quiet(half_result(op, v_of_halves(a), v_of_halves(b))));
-}
+ *   halves, HALVES               a vector of FP16, and how many
+ *   h_load(p), h_store(p, h)
+ *   half_step(op, a, b)          one operation, with the canonical NaN
+ */
 
 static inline halves half_set(uint16_t half) {
-    uint16_t all[LANES];
-    for (size_t i = 0; i < LANES; i++) {
+    uint16_t all[HALVES];
+    for (size_t i = 0; i < HALVES; i++) {
         all[i] = half;
     }
     return h_load(all);
@@ -39,11 +22,11 @@ static inline __attribute__((always_inline)) void half_row(tly_pto_tile_binary o
                                                            size_t count) {
     const halves one = half_set(*b);
     size_t at = 0;
-    for (; at + LANES <= count; at += LANES) {
+    for (; at + HALVES <= count; at += HALVES) {
         h_store(out + at, half_step(op, h_load(a + at), broadcast ? one : h_load(b + at)));
     }
     if (at < count) {
-        uint16_t left[LANES], right[LANES];
+        uint16_t left[HALVES], right[HALVES];
         h_store(left, half_set(a[at]));
         h_store(right, broadcast ? one : half_set(b[at]));
         memcpy(left, a + at, (count - at) * sizeof *a);

@@ -47,7 +47,8 @@ static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
     if (kernels != NULL) {
         of_f32 = kernels->binary_f32;
         of_f64 = kernels->binary_f64;
-        of_f16 = kernels->binary_f16;
+        of_f16 =
+            simd >= TLY_SIMD_AVX512_FP16 ? tly_pto_ieee_binary_f16_avx512fp16 : kernels->binary_f16;
     }
 #endif
     (void)simd;

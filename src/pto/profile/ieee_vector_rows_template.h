@@ -162,6 +162,28 @@ static void f16_to_f32(const void *value, void *out, size_t count, uint8_t *flag
     *flags |= take_exceptions(before);
 }
 
+/* Arithmetic goes by way of FP32. That has more than twice the bits of FP16 and two more, so that
+ * rounding to it first changes no result (nor does it where the result is subnormal: sums are exact
+ * there, products always, and no inexact quotient of two FP16 numbers comes as near to a third as
+ * 2^-23 of it). For the same reason both roundings together raise the flags of the one. */
+static inline vector half_result(tly_pto_tile_binary op, vector a, vector b) {
+    switch (op) {
+    case TLY_PTO_TILE_ADD:
+        return a + b;
+    case TLY_PTO_TILE_SUB:
+        return a - b;
+    case TLY_PTO_TILE_MUL:
+        return a * b;
+    default:
+        return a / b;
+    }
+}
+
+static inline halves half_step(tly_pto_tile_binary op, halves a, halves b) {
+    return h_of(quiet(half_result(op, v_of_halves(a), v_of_halves(b))));
+}
+
+enum { HALVES = LANES };
 #include "pto/profile/ieee_halves_template.h"
 
 /* --- reductions ------------------------------------------------------------------------------- */
