@@ -116,7 +116,8 @@ def reproducible(house):
     for name in ("a", "second/and/deeper"):
         source = place / name
         for file in tree_files(house.root):
-            if file.startswith(("src/", "gen/", "include/", "modules/", "meson", "tables/", "tools/systemd/")):
+            if file.startswith(("src/", "gen/", "include/", "modules/", "examples/", "meson", "tables/",
+                                "tools/systemd/")):
                 (source / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(house.root / file, source / file)
         good, text = build(house, source / "out", [source, "-Dtests=false"])
