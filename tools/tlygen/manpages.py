@@ -17,7 +17,8 @@ def title(name, summary):
 
 
 def paragraphs(texts):
-    return "\n.PP\n".join(roff(text) for text in texts) + "\n"
+    return "\n.PP\n".join(f".nf\n{roff(text)}\n.fi" if text.startswith("    ") else roff(text)
+                          for text in texts) + "\n"
 
 
 def exits(table, statuses):

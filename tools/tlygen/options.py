@@ -66,9 +66,19 @@ def check(table, statuses):
                 seen.add(key)
 
 
+def is_verbatim(paragraph):
+    """Whether it keeps its lines: all of them begin with four spaces."""
+    return all(line.startswith("    ") for line in paragraph.split("\n"))
+
+
 def flat(text):
-    """Paragraphs of a table's text, each on one line."""
-    return [" ".join(part.split()) for part in text.strip().split("\n\n")]
+    """Paragraphs of a table's text, each on one line but those that are verbatim."""
+    return [part if is_verbatim(part) else " ".join(part.split())
+            for part in text.strip().split("\n\n")]
+
+
+def filled(paragraph):
+    return paragraph if is_verbatim(paragraph) else textwrap.fill(paragraph, WIDTH)
 
 
 def option_head(option):
@@ -114,7 +124,7 @@ def usage(command):
 
 def help_command(command):
     parts = [f"Usage: {usage(command)}\n"]
-    parts += [textwrap.fill(paragraph, WIDTH) + "\n" for paragraph in flat(command["description"])]
+    parts += [filled(paragraph) + "\n" for paragraph in flat(command["description"])]
     parts.append("Options:\n" + listing([(option_head(o), option_help(o))
                                          for o in all_options(command)]))
     if command.get("example"):
@@ -126,7 +136,7 @@ def help_command(command):
 def help_program(table):
     program = table["program"]
     parts = ["Usage: tilery COMMAND [OPTION]... [ARGUMENT]...\n       tilery --help | --version\n"]
-    parts += [textwrap.fill(paragraph, WIDTH) + "\n" for paragraph in flat(program["description"])]
+    parts += [filled(paragraph) + "\n" for paragraph in flat(program["description"])]
     parts.append("Commands:\n" + listing([(c["name"], c["summary"]) for c in table["command"]]))
     parts.append("`tilery COMMAND --help` explains a command and its options.\n")
     parts.append("Exit codes:\n" + listing([(str(e["code"]), e["text"].rstrip("."))
