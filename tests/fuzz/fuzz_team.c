@@ -13,8 +13,8 @@
 #include "fuzz/same_state.h"
 #include "pto/team.h"
 
-enum { MEMORY_LEN = 1 << 16, CODE = 0x1000, MAX_CODE = 4096, MAX_STEPS = 200, HEAD_LEN = 8 };
-enum { NUM_ELEMENTS = 3 };
+enum { MEMORY_LEN = 1 << 16, CODE = 0x1000, MAX_CODE = 4096, MAX_STEPS = 80, HEAD_LEN = 8 };
+enum { NUM_ELEMENTS = 2 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
                                                   .plain = i,
                                                   .stop_pc = CODE + (len - HEAD_LEN),
                                                   .max_steps = MAX_STEPS,
-                                                  .round_steps = 1u + data[4]};
+                                                  .round_steps = 16u + data[4]};
         load(teams[i], data, len);
         if (tly_pto_team_run(teams[i], &options, &results[i], NULL) != TLY_OK) {
             abort();
