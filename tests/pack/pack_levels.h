@@ -12,7 +12,7 @@ typedef struct level {
     const pack_kernels *kernels; /* NULL: those of the context */
 } level;
 
-#define MAX_LEVELS 5
+#define MAX_LEVELS TLY_SIMD_AVX512_FP16
 
 #ifdef TLY_TEST_EMULATED_AVX512
 extern const pack_kernels pack_kernels_emulated;

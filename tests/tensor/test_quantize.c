@@ -8,7 +8,7 @@
 
 #define FOLDER "tests/vectors/hurray/"
 
-static tly_context *levels[4];
+static tly_context *levels[TLY_SIMD_AVX512_FP16];
 static uint32_t num_levels;
 
 /* ---- the public vectors -------------------------------------------------------------------------
