@@ -15,6 +15,8 @@ typedef struct tly_pto_decoded {
     bool legal;       /* the form admits its fields */
     bool is_command;  /* bundle command, not scalar */
     bool starts_tile; /* begins the block of a tile operation */
+    bool opens_tile; /* the same, and nothing is wrong with it: it opens the block of `operation` */
+    tly_pto_operation operation;
     const struct tly_pto_command *command; /* of a legal one, else NULL */
     tly_isa_insn insn;
     tly_pto_operands operands; /* of a scalar instruction */

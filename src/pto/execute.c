@@ -3,6 +3,7 @@
  * (asl/arch/dispatch/top-level). Nothing is remembered; the fast path has to give the same. */
 #include "isa/decode.h"
 #include "pto/block/command.h"
+#include "pto/block/transfer.h"
 #include "pto/exec.h"
 #include "pto/fault.h"
 
@@ -37,6 +38,8 @@ void tly_pto_decode(const tly_pto_machine *m, uint64_t word, uint32_t bits,
     d->is_command = d->known && tly_isa_form_at(d->insn.form)->surface == TLY_ISA_COMMAND;
     d->starts_tile = d->is_command && starts_tile(tly_pto_command_of(d->insn.form));
     d->command = d->is_command && d->legal ? tly_pto_command_of(d->insn.form) : NULL;
+    d->opens_tile = d->starts_tile && d->legal &&
+                    tly_pto_describe_tile_start(&d->insn, d->command, &d->operation);
     if (d->known && !d->is_command) {
         tly_pto_operands_of(&d->insn, &d->operands);
     }

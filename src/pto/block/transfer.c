@@ -69,7 +69,7 @@ bool tly_pto_complete_bundle(tly_pto_machine *m, uint64_t continuation) {
     return true;
 }
 
-bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
+static inline bool open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
     tly_pto_context *context = &m->core.context;
     const uint64_t pc = context->tpc;
     if (context->bundle_active && !tly_pto_complete_bundle(m, pc)) {
@@ -98,6 +98,10 @@ bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
         tly_pto_write_gpr(m, TLY_PTO_RA, opening->return_target);
     }
     return true;
+}
+
+bool tly_pto_open_block(tly_pto_machine *m, const tly_pto_opening *opening) {
+    return open_block(m, opening);
 }
 
 static int64_t field_at(const tly_isa_insn *insn, uint32_t place) {
@@ -167,14 +171,51 @@ void tly_pto_describe_start(const tly_isa_insn *insn, const tly_pto_command *com
     *out_opening = opening;
 }
 
+/* Of a tile operation that no mode and function name. */
+static bool is_reserved(const tly_pto_operation *operation) {
+    return operation->mode_valid &&
+           tly_isa_tileop_find(operation->mode, operation->selector & 31) == NULL;
+}
+
+static void set_operation(tly_pto_header *header, const tly_pto_operation *operation) {
+    header->operation = *operation;
+    if (operation->data_type_valid) {
+        header->data.data_type = operation->data_type;
+    }
+}
+
+bool tly_pto_describe_tile_start(const tly_isa_insn *insn, const tly_pto_command *command,
+                                 tly_pto_operation *out_operation) {
+    tly_pto_opening opening;
+    tly_pto_describe_start(insn, command, 0, &opening, out_operation);
+    return opening.transfer == TLY_PTO_TRANSFER_FALLTHROUGH && !is_reserved(out_operation);
+}
+
+bool tly_pto_start_tile_block(tly_pto_machine *m, uint32_t len, uint8_t kind,
+                              const tly_pto_operation *operation) {
+    const uint64_t next = m->core.context.tpc + len;
+    const tly_pto_opening opening = {
+        .kind = kind,
+        .transfer = TLY_PTO_TRANSFER_FALLTHROUGH,
+        .taken = true,
+        .target = next,
+        .sequential = next,
+        .return_target = next,
+    };
+    if (!open_block(m, &opening)) {
+        return false;
+    }
+    set_operation(&m->core.context.header, operation);
+    return true;
+}
+
 bool tly_pto_start_block(tly_pto_machine *m, const tly_isa_insn *insn,
                          const tly_pto_command *command) {
     tly_pto_context *context = &m->core.context;
     tly_pto_operation operation;
     tly_pto_opening opening;
     tly_pto_describe_start(insn, command, context->tpc, &opening, &operation);
-    if (operation.mode_valid &&
-        tly_isa_tileop_find(operation.mode, operation.selector & 31) == NULL) {
+    if (is_reserved(&operation)) {
         return tly_pto_refuse(m, TLY_PTO_FAULT_ILLEGAL_INSTRUCTION, TLY_PTO_RULE_TEPL_RESERVED,
                               operation.mode, operation.selector & 31, 0, 0);
     }
@@ -195,10 +236,7 @@ bool tly_pto_start_block(tly_pto_machine *m, const tly_isa_insn *insn,
     if (!tly_pto_open_block(m, &opening)) {
         return false;
     }
-    context->header.operation = operation;
-    if (operation.data_type_valid) {
-        context->header.data.data_type = operation.data_type;
-    }
+    set_operation(&context->header, &operation);
     return true;
 }
 

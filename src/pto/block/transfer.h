@@ -23,6 +23,14 @@ void tly_pto_describe_start(const tly_isa_insn *insn, const struct tly_pto_comma
                             uint64_t pc, tly_pto_opening *out_opening,
                             tly_pto_operation *out_operation);
 
+/* The operation of a start of tiles that may always stand; false where it may not. */
+bool tly_pto_describe_tile_start(const tly_isa_insn *insn, const struct tly_pto_command *command,
+                                 tly_pto_operation *out_operation);
+
+/* Executes such a start: what tly_pto_start_block does, without describing it again. */
+bool tly_pto_start_tile_block(tly_pto_machine *machine, uint32_t len, uint8_t kind,
+                              const tly_pto_operation *operation);
+
 /* Retires the active block, if there is one, without following its target, and opens a block at
  * TPC (asl/block/model/lifecycle/begin). Returns false when either was refused. */
 bool tly_pto_open_block(tly_pto_machine *machine, const tly_pto_opening *opening);

@@ -7,6 +7,7 @@
 #include "base/context.h"
 #include "base/error.h"
 #include "pto/block/command.h"
+#include "pto/block/transfer.h"
 #include "pto/fault.h"
 #include "pto/run.h"
 #include "pto/turn.h"
@@ -300,6 +301,10 @@ static bool execute_kept(tly_pto_machine *m, const tly_pto_decoded *decoded) {
         return tly_pto_execute_decoded(m, decoded);
     }
     tly_pto_begin_attempt(m);
+    if (decoded->opens_tile && !m->core.context.header.system_terminal_pending) {
+        return tly_pto_start_tile_block(m, decoded->insn.len, decoded->command->start.kind,
+                                        &decoded->operation);
+    }
     return tly_pto_execute_command(m, &decoded->insn, decoded->command);
 }
 
