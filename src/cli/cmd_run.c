@@ -463,12 +463,13 @@ static tly_status show(const run_command *r, tly_status status, tly_error *error
 static tly_status check_options(const tly_cli *cli, tly_error *error) {
     if (!tly_cli_given(cli, TLY_CLI_RUN_PES)) {
         return tly_cli_given(cli, TLY_CLI_RUN_THREADS) || tly_cli_given(cli, TLY_CLI_RUN_ROUND)
-                   ? usage(error, "usage-value", "--threads and --round need elements to run",
-                           "give --pes")
+                   ? tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-value",
+                                   "--threads and --round are for several elements: give --pes too")
                    : TLY_OK;
     }
     if (tly_cli_given(cli, TLY_CLI_RUN_SCRIPT)) {
-        return usage(error, "usage-value", "a script is for one machine", "--script with --pes");
+        return tly_base_fail(error, TLY_INVALID_ARGUMENT, TLY_NO_OFFSET, "usage-value",
+                             "--script is for one machine: leave --pes out");
     }
     return TLY_OK;
 }

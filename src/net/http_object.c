@@ -373,7 +373,7 @@ static tly_status transfer_range(http_object *o, uint64_t offset, void *buffer, 
     t->out = buffer;
     t->error = error != NULL ? error : &own;
     status = run(t);
-    if (status != TLY_OK && status != TLY_CANCELLED) {
+    if (status != TLY_OK && status != TLY_CANCELLED && o->total != 0) { /* openers say it */
         tly_base_log(o->http->context, TLY_LOG_WARNING, "%s", t->error->message);
     }
     tly_base_free(o->http->context, t, sizeof *t, _Alignof(transfer));
