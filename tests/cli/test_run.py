@@ -180,7 +180,7 @@ cross_model_stop:
         self.fails(9, "element 0: 1000 steps were not enough", "run", loop, "--pes", "4",
                    "--threads", "2", "--round", "64", "--max-steps", "1000")
         self.fails(2, "give --pes", "run", loop, "--threads", "2")
-        self.fails(2, "--script with --pes", "run", loop, "--pes", "2", "--script", loop)
+        self.fails(2, "leave --pes out", "run", loop, "--pes", "2", "--script", loop)
         self.fails(2, "", "run", loop, "--pes", "5")
 
     def test_stats(self):
