@@ -5,8 +5,15 @@ fetched with a private apt configuration, so that nothing on the system changes.
 import shutil
 import subprocess
 
-MIRROR = "http://deb.debian.org/debian"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def mirror():
+    """Where the system has Debian's main packages from, all releases side by side; None: nowhere."""
+    told = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(COMPONENT)",
+                           "Identifier: Packages", "Origin: Debian"], stdout=subprocess.PIPE, text=True)
+    found = [line.split()[0] for line in told.stdout.splitlines() if line.endswith(" main")]
+    return next((uri for uri in found if "security" not in uri), None)
 
 
 def unpack(place, architecture, packages, release=None):
@@ -27,8 +34,10 @@ def unpack(place, architecture, packages, release=None):
                 "Acquire::Languages=none", "pkgCacheGen::ForceEssential=none"]
     fetch = ["download", *packages]
     if release is not None:
+        if mirror() is None:
+            return "apt knows no source of Debian's packages; apt-get update comes first"
         sources = place / "apt/sources.list"
-        sources.write_text(f"deb [signed-by={KEYS}] {MIRROR} {release} main\n")
+        sources.write_text(f"deb [signed-by={KEYS}] {mirror()} {release} main\n")
         settings += [f"Dir::Etc::SourceList={sources}", "Dir::Etc::SourceParts=/dev/null",
                      f"Dir::Cache::Archives={debs}"]
         fetch = ["install", "--download-only", "--yes", "--no-install-recommends", *packages]
