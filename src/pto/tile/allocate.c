@@ -73,12 +73,9 @@ tly_pto_tile tly_pto_cube_tile(const tly_pto_machine *m, uint32_t capacity_bytes
 
 /* Takes the tile's share out of the sums; what is known of its descriptor is forgotten. */
 static void withdraw(tly_pto_machine *m, uint32_t index) {
-    tly_pto_tile_store *store = m->tiles;
+    tly_pto_tile_store *store = tly_pto_summed(m);
     const tly_pto_tile *tile = &m->core.tiles[index];
     uint64_t bit = UINT64_C(1) << index;
-    if (!store->summed) {
-        tly_pto_sum_up(m);
-    }
     if (tile->allocated) {
         store->in_use -=
             tly_pto_allocation_bytes(m->core.tile_allocation_masks[index], tile->capacity_bytes);

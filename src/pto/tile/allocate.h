@@ -15,21 +15,23 @@ static inline uint32_t tly_pto_allocation_bytes(uint32_t pe_mask, uint32_t bytes
 /* Goes over all descriptors for the sums that the store keeps. */
 void tly_pto_sum_up(const tly_pto_machine *machine);
 
-/* Bytes of all active allocations, local and shared. It is kept; whoever changes a descriptor
- * other than through the functions below calls tly_pto_capacity_changed. */
-static inline uint64_t tly_pto_capacity_in_use(const tly_pto_machine *machine) {
+/* The store with its sums. */
+static inline tly_pto_tile_store *tly_pto_summed(const tly_pto_machine *machine) {
     if (!machine->tiles->summed) {
         tly_pto_sum_up(machine);
     }
-    return machine->tiles->in_use;
+    return machine->tiles;
+}
+
+/* Bytes of all active allocations, local and shared. It is kept; whoever changes a descriptor
+ * other than through the functions below calls tly_pto_capacity_changed. */
+static inline uint64_t tly_pto_capacity_in_use(const tly_pto_machine *machine) {
+    return tly_pto_summed(machine)->in_use;
 }
 
 /* Bit i: local tile i is allocated. Kept in the same way. */
 static inline uint64_t tly_pto_allocated_tiles(const tly_pto_machine *machine) {
-    if (!machine->tiles->summed) {
-        tly_pto_sum_up(machine);
-    }
-    return machine->tiles->allocated;
+    return tly_pto_summed(machine)->allocated;
 }
 void tly_pto_capacity_changed(tly_pto_machine *machine);
 

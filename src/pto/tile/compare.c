@@ -86,8 +86,7 @@ static void run_comparison(tly_pto_machine *m, tly_pto_plan *plan) {
             out->bytes[at / 8] |= (uint8_t)(holds << at % 8);
         }
     }
-    tile->contents_defined = true;
-    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
+    tly_pto_result_defined(tile);
     pad_predicates(out, tile, plan->pad);
 }
 

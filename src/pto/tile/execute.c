@@ -26,8 +26,10 @@ static bool has_tile_binding(const tly_pto_header *header) {
 
 static bool has_unused_shared(const tly_pto_header *header) {
     bool any = false;
-    for (uint32_t i = 0;
-         tly_pto_num_shared_bindings(header) != 0 && i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
+    if (tly_pto_num_shared_bindings(header) == 0) {
+        return false;
+    }
+    for (uint32_t i = 0; i < TLY_PTO_NUM_SHARED_BINDINGS; i++) {
         any |= header->shared_bindings[i].valid && !header->shared_bindings[i].consumed;
     }
     return any;

@@ -22,8 +22,7 @@ tly_pto_elements *tly_pto_begin_result(tly_pto_machine *m, tly_pto_plan *plan, u
 
 void tly_pto_finish_result(tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal, uint32_t pad) {
     tly_pto_tile *tile = &plan->results[ordinal];
-    tile->contents_defined = true;
-    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
+    tly_pto_result_defined(tile);
     tly_pto_pad_elements(tly_pto_plan_result_elements(m, plan, ordinal), tile, pad);
 }
 

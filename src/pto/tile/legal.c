@@ -34,10 +34,7 @@ bool tly_pto_find_legal(const tly_pto_machine *m, uint32_t index) {
     if (!tly_pto_tile_legal(m, &m->core.tiles[index])) {
         return false;
     }
-    if (!m->tiles->summed) {
-        tly_pto_sum_up(m);
-    }
-    m->tiles->legal |= UINT64_C(1) << index;
+    tly_pto_summed(m)->legal |= UINT64_C(1) << index;
     return true;
 }
 

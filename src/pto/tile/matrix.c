@@ -208,8 +208,7 @@ static uint64_t row_maximum(const tly_pto_machine *m, const tly_pto_matrix *x, c
 }
 
 static void finish(tly_pto_tile *tile, tly_pto_elements *e) {
-    tile->contents_defined = true;
-    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
+    tly_pto_result_defined(tile);
     e->defined = TLY_PTO_DEFINED_VALID;
 }
 

@@ -120,4 +120,10 @@ tly_pto_plan_result_elements(const tly_pto_machine *m, const tly_pto_plan *plan,
     return &m->tiles->local[plan->destinations[ordinal]];
 }
 
+/* The result's valid region is defined. */
+static inline void tly_pto_result_defined(tly_pto_tile *tile) {
+    tile->contents_defined = true;
+    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
+}
+
 #endif

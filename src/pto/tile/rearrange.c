@@ -223,8 +223,7 @@ bool tly_pto_run_fill_pad(tly_pto_machine *m, tly_pto_plan *plan) {
     copy_region(out, tile, 0, 0, source_place(m, plan, 0, 0, 0), from->valid_rows,
                 from->valid_columns);
     out->defined = TLY_PTO_DEFINED_ALL;
-    tile->contents_defined = true;
-    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
+    tly_pto_result_defined(tile);
     return true;
 }
 
@@ -369,7 +368,6 @@ bool tly_pto_run_scatter_rows(tly_pto_machine *m, tly_pto_plan *plan) {
         }
     }
     out->defined = TLY_PTO_DEFINED_ALL;
-    to->contents_defined = true;
-    to->defined_valid_elements = (uint32_t)to->valid_rows * to->valid_columns;
+    tly_pto_result_defined(to);
     return true;
 }

@@ -23,12 +23,6 @@ bool tly_pto_check_transfer(const tly_pto_machine *machine, tly_pto_plan *plan);
 bool tly_pto_reserve_result(const tly_pto_machine *machine, tly_pto_plan *plan, uint32_t valid_rows,
                             uint32_t valid_columns, uint32_t columns, tly_pto_fault *out_fault);
 
-/* The result's valid region is defined. */
-static inline void tly_pto_result_defined(tly_pto_tile *tile) {
-    tile->contents_defined = true;
-    tile->defined_valid_elements = (uint32_t)tile->valid_rows * tile->valid_columns;
-}
-
 /* Register of the binding as processing element `pe` has it; 0 without B.IOR. Selectors of queues
  * are not absolute, and read as 0. */
 uint64_t tly_pto_pe_register(const tly_pto_machine *machine, uint32_t pe, uint32_t slot);
