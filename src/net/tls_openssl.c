@@ -23,6 +23,7 @@ typedef struct library {
 typedef struct session {
     SSL *ssl;
     int checked; /* that the protocol is ours */
+    int starved; /* the last read found no whole record */
     char reason[160];
 } session;
 
@@ -283,6 +284,7 @@ static int read_quietly(void *at, void *bytes, size_t len, size_t *out_len) {
     tly_base_sigpipe_hold(&held);
     int result = read_some(at, bytes, len, out_len);
     tly_base_sigpipe_release(&held, result != TLY_TLS_OK);
+    ((session *)at)->starved = result == TLY_TLS_WANT_READ;
     return result;
 }
 
@@ -294,9 +296,11 @@ static int write_quietly(void *at, const void *bytes, size_t len, size_t *out_le
     return result;
 }
 
+/* A part of a record is input too, but the socket will tell of the rest: who came back at once for
+ * it would go round until the peer has sent it. */
 static int has_pending(const void *at) {
     const session *s = at;
-    return SSL_has_pending(s->ssl);
+    return !s->starved && SSL_has_pending(s->ssl);
 }
 
 static void say_end(void *at) {

@@ -3,8 +3,11 @@
 #include "serve/certificates.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 
 #include <tilery/store.h>
+
+#include "net/channel.h"
 
 typedef struct secured {
     fixture f;
@@ -172,6 +175,41 @@ static void plain_server(void **state) {
     secured_cleanup(&s);
 }
 
+/* A session with half a record waits for the socket, and does not ask to be called again at once.
+ */
+static void half_a_record(void **state) {
+    static const uint8_t half[25] = {22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3}; /* of a ClientHello */
+    tly_wire_options options = {.size = sizeof options, .role = TLY_WIRE_SERVER};
+    tly_net_tls_library library;
+    tly_net_channel channel = {0};
+    tly_wire *wire;
+    tly_error error;
+    uint64_t len;
+    int fds[2];
+    secured s;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    CHECK_OK(tly_wire_new(s.f.context, &options, &wire, &error), &error);
+    CHECK_OK(tly_net_tls_library_init(&library, &s.tls, 1, &error), &error);
+    channel.fd = fds[0];
+    channel.tls = tly_net_tls_new(s.f.context, &library, fds[0], NULL);
+    assert_non_null(channel.tls);
+    for (size_t i = 0; i < sizeof half; i++) {
+        assert_int_equal(write(fds[1], half + i, 1), 1);
+        assert_int_equal(tly_net_receive(&channel, wire, &len), TLY_NET_AGAIN);
+        assert_false(tly_net_has_pending(&channel));
+    }
+    tly_net_channel_cleanup(s.f.context, &channel);
+    tly_net_tls_library_cleanup(&library);
+    tly_wire_free(wire);
+    close(fds[0]);
+    close(fds[1]);
+    secured_cleanup(&s);
+}
+
 /* Runs a command of the shell with the folder of certificates as $D; its exit code. */
 static int shell(const secured *s, const char *format, int port) {
     char script[600], command[800];
@@ -264,6 +302,7 @@ int main(void) {
         cmocka_unit_test(strangers_stay_outside),
         cmocka_unit_test(client_certificates),
         cmocka_unit_test(plain_server),
+        cmocka_unit_test(half_a_record),
         cmocka_unit_test(other_protocols_are_refused),
         cmocka_unit_test(files_that_are_wrong),
     };
