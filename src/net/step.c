@@ -7,7 +7,14 @@
 #include "base/error.h"
 #include "net/client.h"
 
-#define READS_PER_STEP 64 /* then the caller has its turn */
+/* Then the caller has its turn; but not before all is given out that the socket no longer tells of,
+ * for nothing would wake it. */
+#define READS_PER_STEP 64
+
+static int goes_on(const tly_client *client, int num_reads) {
+    return client->fetches != NULL &&
+           (num_reads < READS_PER_STEP || tly_net_has_pending(&client->channel));
+}
 
 typedef struct client_fetch {
     struct client_fetch *next;
@@ -177,7 +184,7 @@ tly_status tly_client_step(tly_client *client, tly_error *error) {
         return tly_base_fail(error, TLY_CLOSED, TLY_NO_OFFSET, "broken",
                              "the connection broke in an earlier call");
     }
-    for (int i = 0; i < READS_PER_STEP && status == TLY_OK && client->fetches != NULL; i++) {
+    for (int i = 0; status == TLY_OK && goes_on(client, i); i++) {
         tly_net_result result;
         uint64_t len;
         status = take_events(client, error);

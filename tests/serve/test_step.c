@@ -101,6 +101,44 @@ static void many_at_once(void **state) {
     fixture_cleanup(&f);
 }
 
+/* All answers are there before we look, long ones and then short ones. Giving them out takes more
+ * turns than a step has, and what is left over lies in no socket any more: some number of long ones
+ * ends a step just there. */
+static void nothing_is_left_behind(void **state) {
+    enum { MANY = 16 };
+    static const uint64_t small[] = {3}, large[] = {7000};
+    tly_server_stats stats = {.size = sizeof stats};
+    job jobs[MANY];
+    tly_client *client;
+    tly_error error;
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    const uint8_t *few = fixture_add(&f, "few", TLY_U8, 1, small);
+    const uint8_t *many = fixture_add(&f, "many", TLY_U8, 1, large);
+    fixture_start(&f, NULL);
+    client = fixture_client(&f);
+    for (int num_large = 0; num_large <= MANY; num_large++) {
+        for (int i = 0; i < MANY; i++) {
+            jobs[i] = i < num_large ? (job){.key = "many", .len = large[0], .bytes = many}
+                                    : (job){.key = "few", .len = small[0], .bytes = few};
+            begin(client, &jobs[i]);
+        }
+        CHECK_OK(tly_client_step(client, &error), &error);
+        for (int i = 0; i < 1000 && stats.num_served < (num_large + 1u) * MANY; i++) {
+            usleep(1000);
+            tly_server_get_stats(f.server, &stats);
+        }
+        assert_int_equal(stats.num_served, (num_large + 1) * MANY);
+        CHECK_OK(loop(client, &error), &error);
+        for (int i = 0; i < MANY; i++) {
+            assert_int_equal(jobs[i].num_done, 1);
+        }
+    }
+    tly_client_free(client);
+    fixture_cleanup(&f);
+}
+
 /* The server goes away: everybody is told, once. */
 static void all_hear_of_the_end(void **state) {
     static const uint64_t shape[] = {64u << 20};
@@ -149,6 +187,7 @@ static void freeing_cancels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_at_once),
+        cmocka_unit_test(nothing_is_left_behind),
         cmocka_unit_test(all_hear_of_the_end),
         cmocka_unit_test(freeing_cancels),
     };
