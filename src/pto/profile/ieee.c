@@ -301,6 +301,7 @@ const tly_pto_profile tly_pto_profile_ieee = {
     .matrix_step = tly_pto_ieee_matrix_step,
     .matrix_cells = tly_pto_ieee_cells,
     .binary_rows = tly_pto_ieee_binary_rows,
+    .fused_row = tly_pto_ieee_fused_row,
     .unary_row = tly_pto_ieee_unary_row,
     .convert_row = tly_pto_ieee_convert_row,
     .reduce_rows = tly_pto_ieee_reduce_rows,

@@ -24,6 +24,10 @@
 #define NAME(n)  n##_f64_portable
 #include "pto/profile/ieee_rows_template.h"
 
+#undef NAME
+#define NAME(n) n##_portable
+#include "pto/profile/ieee_bf16_template.h"
+
 /* Elements are stored little-endian; a loop over numbers needs a host that is. */
 static bool host_fits(void) {
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
@@ -61,11 +65,9 @@ static tly_pto_ieee_binary_loop *binary_loop(tly_simd simd, uint32_t dtype) {
 bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
                               const tly_pto_binary_rows *rows, uint8_t *flags) {
     tly_pto_ieee_binary_loop *loop = binary_loop(simd, dtype);
-    if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MIN && op != TLY_PTO_TILE_DIV)) {
-        return false;
-    }
-    if (dtype == TLY_PTO_FP16 && op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV) {
-        return false;
+    if (loop == NULL || !host_fits() || (op > TLY_PTO_TILE_MIN && op != TLY_PTO_TILE_DIV) ||
+        (dtype == TLY_PTO_FP16 && op > TLY_PTO_TILE_MUL && op != TLY_PTO_TILE_DIV)) {
+        return tly_pto_ieee_narrow_binary_rows(simd, op, dtype, rows, flags);
     }
 #if defined(__x86_64__)
     if (flags != NULL && simd >= TLY_SIMD_AVX2) {
@@ -145,7 +147,7 @@ static void vector_row(const tly_pto_ieee_row_kernels *kernels, tly_pto_tile_una
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags) {
     if (dtype != TLY_PTO_FP32 || op < TLY_PTO_TILE_SQRT || !host_fits()) {
-        return false;
+        return tly_pto_ieee_narrow_unary_row(simd, op, dtype, value, out, count, flags);
     }
 #if defined(__x86_64__)
     const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
@@ -161,22 +163,92 @@ bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype
     return true;
 }
 
+#if defined(__x86_64__)
+/* Of operations that have no value the processor knows fewer: elements that are NaN raise their
+ * flags one by one. */
+static void fused_nan(uint32_t dtype, const tly_pto_fused_row *row, uint8_t *flags) {
+    size_t width = tly_pto_dtype_bits(dtype) / 8;
+    for (size_t i = 0; i < row->count; i++) {
+        uint64_t x[4] = {0};
+        memcpy(&x[3], (const uint8_t *)row->out + i * width, width);
+        if (tly_pto_class_is_nan(tly_pto_classify(dtype, x[3]))) {
+            memcpy(&x[0], (const uint8_t *)row->left + i * width, width);
+            memcpy(&x[1], (const uint8_t *)row->right + i * width, width);
+            memcpy(&x[2], (const uint8_t *)row->addend + i * width, width);
+            tly_pto_element_fused(&tly_pto_profile_ieee, dtype, x[0], x[1], x[2], flags);
+        }
+    }
+}
+
+static bool has_nan_f32(const float *value, size_t count) {
+    int any = 0;
+    for (size_t i = 0; i < count; i++) {
+        any |= value[i] != value[i];
+    }
+    return any;
+}
+
+static bool has_nan_f64(const double *value, size_t count) {
+    int any = 0;
+    for (size_t i = 0; i < count; i++) {
+        any |= value[i] != value[i];
+    }
+    return any;
+}
+#endif
+
+/* Without vectors a fused operation of the C library is no faster than one of ours. */
+bool tly_pto_ieee_fused_row(tly_simd simd, uint32_t dtype, const tly_pto_fused_row *row,
+                            uint8_t *flags) {
+#if defined(__x86_64__)
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels != NULL && (dtype == TLY_PTO_FP32 || dtype == TLY_PTO_FP64)) {
+        if (row->count > 0) {
+            (dtype == TLY_PTO_FP32 ? kernels->fused_f32 : kernels->fused_f64)(row, flags);
+            if (dtype == TLY_PTO_FP32 ? has_nan_f32(row->out, row->count)
+                                      : has_nan_f64(row->out, row->count)) {
+                fused_nan(dtype, row, flags);
+            }
+        }
+        return true;
+    }
+#endif
+    return tly_pto_ieee_narrow_fused_row(simd, dtype, row, flags);
+}
+
+/* NULL: the loops of num. */
+static tly_pto_ieee_conversion *conversion_of(tly_simd simd, uint32_t from, uint32_t to) {
+    tly_pto_ieee_conversion *to_bf16 = f32_to_bf16_portable, *of_bf16 = bf16_to_f32_portable;
+    tly_pto_ieee_conversion *to_f16 = NULL, *of_f16 = NULL;
+#if defined(__x86_64__)
+    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
+    if (kernels != NULL) {
+        to_bf16 = kernels->f32_to_bf16;
+        of_bf16 = kernels->bf16_to_f32;
+        to_f16 = kernels->f32_to_f16;
+        of_f16 = kernels->f16_to_f32;
+    }
+#endif
+    (void)simd;
+    return from == TLY_PTO_FP32 && to == TLY_PTO_FP16   ? to_f16
+           : from == TLY_PTO_FP16 && to == TLY_PTO_FP32 ? of_f16
+           : from == TLY_PTO_FP32 && to == TLY_PTO_BF16 ? to_bf16
+           : from == TLY_PTO_BF16 && to == TLY_PTO_FP32 ? of_bf16
+                                                        : NULL;
+}
+
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags) {
     if (control->rounding != TLY_PTO_ROUND_NEAREST_EVEN || control->saturating || !host_fits()) {
         return false;
     }
-#if defined(__x86_64__)
-    const tly_pto_ieee_row_kernels *kernels = kernels_of(simd);
-    bool narrows = from == TLY_PTO_FP32 && to == TLY_PTO_FP16;
-    bool widens = from == TLY_PTO_FP16 && to == TLY_PTO_FP32;
-    if (kernels != NULL && (narrows || widens)) {
+    tly_pto_ieee_conversion *loop = conversion_of(simd, from, to);
+    if (loop != NULL) {
         if (count > 0) {
-            (narrows ? kernels->f32_to_f16 : kernels->f16_to_f32)(value, out, count, flags);
+            loop(value, out, count, flags);
         }
         return true;
     }
-#endif
     return tly_pto_ieee_convert_loops(simd, from, to, value, out, count, flags);
 }

@@ -11,6 +11,8 @@ bool tly_pto_ieee_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dt
                               const tly_pto_binary_rows *rows, uint8_t *flags);
 bool tly_pto_ieee_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                             void *out, size_t count, uint8_t *flags);
+bool tly_pto_ieee_fused_row(tly_simd simd, uint32_t dtype, const tly_pto_fused_row *row,
+                            uint8_t *flags);
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags);
@@ -21,6 +23,14 @@ size_t tly_pto_ieee_reduce_rows(tly_simd simd, tly_pto_reduction op, uint32_t dt
 
 /* One of them by itself, for what vector code leaves. */
 float tly_pto_ieee_unary_f32(tly_pto_tile_unary op, float value, uint8_t *flags);
+
+/* The same for FP16, BF16 and E5M2 by way of FP32; of binary operations ADD, SUB, MUL and DIV. */
+bool tly_pto_ieee_narrow_binary_rows(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
+                                     const tly_pto_binary_rows *rows, uint8_t *flags);
+bool tly_pto_ieee_narrow_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype,
+                                   const void *value, void *out, size_t count, uint8_t *flags);
+bool tly_pto_ieee_narrow_fused_row(tly_simd simd, uint32_t dtype, const tly_pto_fused_row *row,
+                                   uint8_t *flags);
 
 /* Between FP32, FP16, BF16 and E5M2, to nearest even, with the loops of num for this level. */
 bool tly_pto_ieee_convert_loops(tly_simd simd, uint32_t from, uint32_t to, const void *value,
@@ -39,6 +49,8 @@ tly_pto_ieee_binary_loop tly_pto_ieee_binary_f64_portable;
 /* A function of FP32; `out` may be `value`. */
 typedef void tly_pto_ieee_function(const float *value, float *out, size_t count, uint8_t *flags);
 
+typedef void tly_pto_ieee_conversion(const void *value, void *out, size_t count, uint8_t *flags);
+
 #if defined(__x86_64__)
 /* The loops of one vector level. */
 typedef struct tly_pto_ieee_row_kernels {
@@ -56,9 +68,11 @@ typedef struct tly_pto_ieee_row_kernels {
     tly_pto_ieee_function *exp, *log, *rsqrt;
     /* SQRT or RECIP; flags as the processor raises them. */
     void (*roots)(bool reciprocal, const float *value, float *out, size_t count, uint8_t *flags);
-    /* FP32 to FP16 and back, to nearest even. */
-    void (*f32_to_f16)(const void *value, void *out, size_t count, uint8_t *flags);
-    void (*f16_to_f32)(const void *value, void *out, size_t count, uint8_t *flags);
+    /* left * right + addend; flags as the processor raises them. */
+    void (*fused_f32)(const tly_pto_fused_row *row, uint8_t *flags);
+    void (*fused_f64)(const tly_pto_fused_row *row, uint8_t *flags);
+    /* Conversions to nearest even. */
+    tly_pto_ieee_conversion *f32_to_f16, *f16_to_f32, *f32_to_bf16, *bf16_to_f32;
 } tly_pto_ieee_row_kernels;
 
 extern const tly_pto_ieee_row_kernels tly_pto_ieee_rows_avx2, tly_pto_ieee_rows_avx512;

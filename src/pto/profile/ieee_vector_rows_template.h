@@ -71,6 +71,26 @@ static void flagged(tly_pto_ieee_binary_loop *loop, tly_pto_tile_binary op,
     *flags |= take_exceptions(before);
 }
 
+#define FUSED(NAME, NUMBER, FMA)                                                                   \
+    BETWEEN void NAME##_loop(const NUMBER *left, const NUMBER *right, const NUMBER *addend,        \
+                             NUMBER *restrict out, size_t count) {                                 \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            out[i] = QUIET(FMA(left[i], right[i], addend[i]));                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(const tly_pto_fused_row *row, uint8_t *flags) {                               \
+        unsigned before = clear_exceptions();                                                      \
+        NAME##_loop(row->left, row->right, row->addend, row->out, row->count);                     \
+        *flags |= take_exceptions(before);                                                         \
+    }
+#define QUIET(value) LEVEL(quiet_f32)(value)
+FUSED(fused_f32, float, __builtin_fmaf)
+#undef QUIET
+#define QUIET(value) LEVEL(quiet_f64)(value)
+FUSED(fused_f64, double, __builtin_fma)
+#undef QUIET
+#undef FUSED
+
 static inline vector root(bool reciprocal, vector x) {
     if (reciprocal) {
         return quiet(v_set(1.0f) / x);
@@ -186,6 +206,11 @@ static inline halves half_step(tly_pto_tile_binary op, halves a, halves b) {
 enum { HALVES = LANES };
 #include "pto/profile/ieee_halves_template.h"
 
+#undef NAME
+#define NAME(n) LEVEL(n)
+#include "pto/profile/ieee_bf16_template.h"
+#undef NAME
+
 /* --- reductions ------------------------------------------------------------------------------- */
 
 /* Bits of a sum in sixteen lanes, joined half by half. Elements that are not there are -0, which
@@ -286,6 +311,10 @@ const tly_pto_ieee_row_kernels LEVEL(tly_pto_ieee_rows) = {
     .log = LEVEL(tly_pto_ieee_log_f32),
     .rsqrt = LEVEL(tly_pto_ieee_rsqrt_f32),
     .roots = roots,
+    .fused_f32 = fused_f32,
+    .fused_f64 = fused_f64,
     .f32_to_f16 = f32_to_f16,
     .f16_to_f32 = f16_to_f32,
+    .f32_to_bf16 = LEVEL(f32_to_bf16),
+    .bf16_to_f32 = LEVEL(bf16_to_f32),
 };

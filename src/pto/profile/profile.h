@@ -188,6 +188,15 @@ typedef struct tly_pto_binary_rows {
     bool broadcast; /* the right operand has one element for a row */
 } tly_pto_binary_rows;
 
+/* left * right + addend; `out` overlaps none of them. */
+typedef struct tly_pto_fused_row {
+    const void *left;
+    const void *right;
+    const void *addend;
+    void *out;
+    size_t count;
+} tly_pto_fused_row;
+
 typedef struct tly_pto_profile tly_pto_profile;
 
 struct tly_pto_profile {
@@ -226,7 +235,8 @@ struct tly_pto_profile {
     uint64_t (*reduce_initial)(tly_pto_reduction op, uint32_t dtype, uint64_t first);
     uint64_t (*reduce_step)(tly_pto_reduction op, uint32_t dtype, uint64_t accumulator,
                             uint64_t value, bool *out_selected, uint8_t *flags);
-    /* exp(left - broadcast) in FP32; the operands were widened from `source` */
+    /* exp(left - broadcast) in FP32; the operands were widened from `source`. With rows of SUB and
+     * EXP of FP32: one after the other */
     uint64_t (*mixed_expdif)(uint32_t source, uint64_t left, uint64_t broadcast, uint8_t *flags);
     /* whether left may stand before right */
     bool (*order_left)(uint32_t dtype, bool descending, uint64_t left, uint64_t right);
@@ -258,11 +268,13 @@ struct tly_pto_profile {
     /* Whole rows, over elements as they are stored (packed, canonical, contiguous). NULL, or false
      * for a case that they do not cover: the functions above are used one by one, and give the
      * same bits. A count of 0 asks whether they do. binary_rows: flags are not wanted where `flags`
-     * is NULL. reduce_rows: SUM, MIN or MAX of `count` elements from each of `num_rows` rows, which
-     * begin `stride` bytes apart; the number of rows done, in front of the first one that is left
-     * to the functions above. */
+     * is NULL; a row may go into itself. fused_row: as fused and fused_invalid. reduce_rows: SUM,
+     * MIN or MAX of `count` elements from each of `num_rows` rows, which begin `stride` bytes
+     * apart; the number of rows done, in front of the first one that is left to the functions
+     * above. */
     bool (*binary_rows)(tly_simd simd, tly_pto_tile_binary op, uint32_t dtype,
                         const tly_pto_binary_rows *rows, uint8_t *flags);
+    bool (*fused_row)(tly_simd simd, uint32_t dtype, const tly_pto_fused_row *row, uint8_t *flags);
     bool (*unary_row)(tly_simd simd, tly_pto_tile_unary op, uint32_t dtype, const void *value,
                       void *out, size_t count, uint8_t *flags);
     bool (*convert_row)(tly_simd simd, uint32_t from, uint32_t to,
