@@ -25,12 +25,28 @@ static uint32_t random_float(void) {
     return types[below(sizeof types)];
 }
 
+/* Any type of arithmetic. */
+static uint32_t any_type(void) {
+    return below(3) == 0 ? random_type(TLY_PTO_TYPES_ARITHMETIC) : random_float();
+}
+
+/* Keeps words instead of bytes, so that no operation goes by rows. */
+static void keep_words(uint32_t tile) {
+    tly_pto_elements *e = &m->tiles->local[tile];
+    const tly_pto_tile *t = &m->core.tiles[tile];
+    if (m->profile == &by_element) {
+        tly_pto_elements_read(e, t, 0, tly_pto_tile_elements(t), e->words);
+        e->extensions = TLY_PTO_WORDS_KEPT;
+    }
+}
+
 /* Anything at all, or numbers of which sums and products are often exact: quarters up to 64. */
 static void source(uint32_t tile, uint32_t dtype, extent e) {
     static const tly_pto_numeric_control control = {TLY_PTO_ROUND_NEAREST_EVEN, false};
     bool tame = below(3) != 0, masked = below(3) == 0;
     make_source(tile, dtype, e, 0);
     const tly_pto_tile *t = &m->core.tiles[tile];
+    tame &= tly_pto_dtype_is_floating(dtype);
     for (uint32_t i = 0; tame && i < tly_pto_tile_elements(t); i++) {
         uint8_t ignored = 0;
         float number = masked && below(3) != 0 ? -1e9f : (float)below(512) * 0.25f - 64;
@@ -43,66 +59,84 @@ static void source(uint32_t tile, uint32_t dtype, extent e) {
             tly_pto_element_write(&m->tiles->local[tile], t, i, word);
         }
     }
+    keep_words(tile);
 }
 
 /* ---- Bundles: all of them leave their result in hand M ---- */
 
 static void two_tiles(void) {
-    static const char *const names[] = {"TADD", "TSUB", "TMUL", "TDIV", "TMAX", "TMIN", "TREM"};
-    uint32_t dtype = random_float(), second = below(4) != 0;
+    static const char *const names[] = {"TADD", "TSUB", "TMUL", "TMAX", "TMIN", "TDIV", "TREM"};
+    uint32_t dtype = any_type(), second = below(4) != 0;
     extent e = random_extent(dtype);
     source(0, dtype, e);
     source(1, dtype, e);
-    start(pick(names, 7), dtype);
+    start(pick(names, tly_pto_dtype_is_integer(dtype) ? 5 : 7), dtype);
     dimensions(e);
     finish(second != 0 ? "t#1, t#2" : "t#1, t#1", e.bytes);
 }
 
+static void three_tiles(void) {
+    char size[16];
+    uint32_t dtype = any_type();
+    extent e = random_extent(dtype);
+    for (uint32_t i = 0; i < 3; i++) {
+        source(i, dtype, e);
+    }
+    start("TFMA", dtype);
+    dimensions(e);
+    insn("B.IOT t#1, t#2, mask=1000");
+    insn("B.IOT t#%u, mask=1000, last, ->m<%s>", 1 + below(3), size_name(e.bytes, size));
+    insn("C.BSTOP");
+}
+
 static void tile_and_scalar(void) {
-    static const char *const names[] = {"TADDS", "TSUBS", "TMULS", "TDIVS", "TMAXS", "TMINS"};
-    uint32_t dtype = random_float();
+    static const char *const names[] = {"TADDS", "TSUBS", "TMULS", "TMAXS", "TMINS", "TDIVS"};
+    uint32_t dtype = any_type();
     extent e = random_extent(dtype);
     source(0, dtype, e);
     /* a float's upper bits are 2.5 in FP32, and what they are in the others */
-    m->core.gprs[0][2] = below(2) != 0 ? UINT64_C(0x4020000040204100) : random_word(dtype, true);
-    start(pick(names, 6), dtype);
+    m->core.gprs[0][2] = below(2) != 0 && dtype != TLY_PTO_TF32 && dtype != TLY_PTO_HF32
+                             ? UINT64_C(0x4020000040204100)
+                             : random_word(dtype, true);
+    start(pick(names, tly_pto_dtype_is_integer(dtype) ? 5 : 6), dtype);
     dimensions(e);
     insn("B.IOR [a0, zero, zero], ->zero");
     finish("t#1", e.bytes);
 }
 
 static void one_tile(void) {
-    static const char *const names[] = {"TSQRT", "TLOG", "TRECIP", "TEXP", "TRSQRT", "TABS"};
-    uint32_t dtype = random_float();
+    static const char *const names[] = {"TABS", "TNEG", "TRELU",  "TSQRT",
+                                        "TLOG", "TEXP", "TRECIP", "TRSQRT"};
+    uint32_t dtype = any_type();
     extent e = random_extent(dtype);
     source(0, dtype, e);
-    start(pick(names, 6), dtype);
+    start(pick(names, tly_pto_dtype_is_integer(dtype) ? 3 : 8), dtype);
     dimensions(e);
     finish("t#1", e.bytes);
 }
 
 static void reduction(void) {
-    static const char *const names[] = {"SUM", "PROD", "MIN", "MAX", "ARGMAX"};
+    static const char *const names[] = {"SUM", "PROD", "MIN", "MAX", "ARGMAX", "ARGMIN"};
     bool columns = below(2) != 0;
-    uint32_t dtype = random_float();
+    uint32_t dtype = any_type();
     char name[32];
     extent e = random_extent(dtype);
     source(0, dtype, e);
     snprintf(name, sizeof name, "T%s%s", columns ? "COL" : "ROW",
-             pick(names, tly_pto_dtype_in(dtype, TLY_PTO_TYPES_NARROW) ? 5 : 4));
+             pick(names, tly_pto_dtype_in(dtype, TLY_PTO_TYPES_NARROW) ? 6 : 4));
     start(name, dtype);
     dimensions(e);
     finish("t#1", 8192);
 }
 
 static void expansion(void) {
-    static const char *const names[] = {"ADD", "SUB", "MUL", "DIV", "MAX", "MIN", "EXPDIF"};
-    bool columns = below(2) != 0;
-    uint32_t dtype = random_float();
-    const char *step = pick(names, 7);
-    if (strcmp(step, "EXPDIF") == 0) {
-        dtype = TLY_PTO_FP32;
-    }
+    static const char *const names[] = {"ADD", "SUB", "MUL", "MAX", "MIN", "DIV"};
+    static const uint8_t exponentials[] = {TLY_PTO_FP32, TLY_PTO_FP16, TLY_PTO_BF16};
+    bool columns = below(2) != 0, exponential = below(4) == 0;
+    uint32_t dtype = exponential ? exponentials[below(3)] : any_type();
+    bool mixed = exponential && dtype != TLY_PTO_FP32 && below(2) != 0;
+    const char *step =
+        exponential ? "EXPDIF" : pick(names, tly_pto_dtype_is_integer(dtype) ? 5 : 6);
     char name[32];
     extent e = random_extent(dtype);
     extent other = {4096, columns ? e.columns : 1, columns ? 1 : e.valid_rows,
@@ -114,6 +148,23 @@ static void expansion(void) {
     source(1, dtype, other);
     snprintf(name, sizeof name, "T%sEXPAND%s", columns ? "COL" : "ROW", step);
     start(name, dtype);
+    if (mixed) {
+        insn("B.DATR NORM, FP32, Null");
+    }
+    dimensions(e);
+    finish("t#1, t#2", mixed ? 2 * e.bytes : e.bytes);
+}
+
+/* One of two that cover the result, the other may be smaller. */
+static void parts(void) {
+    static const char *const names[] = {"TPARTADD", "TPARTMUL", "TPARTMAX", "TPARTMIN"};
+    uint32_t dtype = random_type(TLY_PTO_TYPES_NARROW), whole = below(2);
+    extent e = random_extent(dtype), part = e;
+    part.valid_rows = 1 + below(e.valid_rows);
+    part.valid_columns = 1 + below(e.valid_columns);
+    source(whole, dtype, e);
+    source(1 - whole, dtype, part);
+    start(pick(names, 4), dtype);
     dimensions(e);
     finish("t#1, t#2", e.bytes);
 }
@@ -168,8 +219,8 @@ static void both_ways(void (*bundle)(void)) {
 }
 
 static void rows_are_their_elements(void **state) {
-    static void (*const bundles[])(void) = {two_tiles, tile_and_scalar, one_tile,
-                                            reduction, expansion,       conversion};
+    static void (*const bundles[])(void) = {two_tiles, three_tiles, tile_and_scalar, one_tile,
+                                            reduction, expansion,   parts,           conversion};
     (void)state;
     rng.state = check_seed(35);
     for (uint64_t round = 0; round < check_rounds(120); round++) {
@@ -182,6 +233,7 @@ static void rows_are_their_elements(void **state) {
 int main(void) {
     by_element = tly_pto_profile_ieee;
     by_element.binary_rows = NULL;
+    by_element.fused_row = NULL;
     by_element.unary_row = NULL;
     by_element.convert_row = NULL;
     by_element.reduce_rows = NULL;

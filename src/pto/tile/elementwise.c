@@ -7,7 +7,7 @@
 #include "pto/tile/header.h"
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
-#include "pto/tile/rows.h"
+#include "pto/tile/stored.h"
 
 enum { LANES = TLY_PTO_LANES, ROW_MAJOR = TLY_PTO_LAYOUT_ROW_MAJOR };
 
@@ -86,44 +86,21 @@ bool tly_pto_check_binary(const tly_pto_machine *m, tly_pto_plan *plan) {
     return true;
 }
 
-/* Integers whose results depend on bits only: the stored elements, run by run. */
-static bool run_integer_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_tile *tile = &plan->results[0];
-    const uint8_t *left = tly_pto_plan_source_elements(m, plan, 0)->bytes;
-    const uint8_t *right = tly_pto_plan_source_elements(m, plan, 1)->bytes;
-    uint32_t op = plan->row->variant, first, count;
-    size_t width = width_of(tile->data_type);
-    if (!tly_pto_integer_row((tly_pto_tile_binary)op, tile->data_type, left, right, 1, NULL, 0)) {
-        return false;
-    }
-    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = (uint8_t)extension_of(op, tile->data_type);
-    tly_pto_walk walk = tly_pto_walk_rows(tile);
-    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
-        size_t at = first * width;
-        tly_pto_integer_row((tly_pto_tile_binary)op, tile->data_type, left + at, right + at, 1,
-                            out->bytes + at, count);
-    }
-    return true;
-}
-
-/* Stored elements through the profile's row function, where it covers the case. */
-static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_profile *profile = m->profile;
+/* Stored elements, run by run, where there is a loop for the case. */
+static bool run_binary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
     const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
     const tly_pto_elements *right = tly_pto_plan_source_elements(m, plan, 1);
     tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
-    tly_simd simd = tly_context_simd(m->context);
     uint32_t first, count;
     size_t width = width_of(tile->data_type);
-    if (profile->binary_rows == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        (right->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_rows(simd, op, tile->data_type, &(tly_pto_binary_rows){0}, NULL)) {
+    if (!tly_pto_stored_is_read(left, tile->data_type) ||
+        !tly_pto_stored_is_read(right, tile->data_type) ||
+        !tly_pto_stored_binary(m, op, tile->data_type, &(tly_pto_binary_rows){0}, NULL)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = TLY_PTO_BY_ZEROS;
+    out->extensions = (uint8_t)extension_of(op, tile->data_type);
     tly_pto_walk walk = tly_pto_walk_rows(tile);
     while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
         size_t at = first * width;
@@ -132,7 +109,7 @@ static bool run_profile_rows(tly_pto_machine *m, tly_pto_plan *plan) {
                                           .out = out->bytes + at,
                                           .num_rows = 1,
                                           .count = count};
-        profile->binary_rows(simd, op, tile->data_type, &rows, NULL);
+        tly_pto_stored_binary(m, op, tile->data_type, &rows, NULL);
     }
     return true;
 }
@@ -155,8 +132,7 @@ static void run_binary_words(tly_pto_machine *m, tly_pto_plan *plan) {
 }
 
 bool tly_pto_run_binary(tly_pto_machine *m, tly_pto_plan *plan) {
-    bool integer = tly_pto_dtype_is_integer(plan->results[0].data_type);
-    if (!(integer ? run_integer_rows(m, plan) : run_profile_rows(m, plan))) {
+    if (!run_binary_rows(m, plan)) {
         run_binary_words(m, plan);
     }
     /* the reference keeps no status flags of two-tile operations */
@@ -200,42 +176,19 @@ bool tly_pto_check_scalar(const tly_pto_machine *m, tly_pto_plan *plan) {
     return tly_pto_check_result_matches(m, plan, 0, 0, true);
 }
 
-static bool run_integer_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_tile *tile = &plan->results[0];
-    const uint8_t *left = tly_pto_plan_source_elements(m, plan, 0)->bytes;
+/* As for two tiles; these raise flags. */
+static bool run_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
     tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
-    uint64_t scalar = TLY_BASE_LE64(plan->scalar0);
-    uint32_t first, count;
+    uint64_t scalar = TLY_BASE_LE64(tly_pto_raw(plan->scalar0, tile->data_type));
     size_t width = width_of(tile->data_type);
-    if (!tly_pto_integer_row(op, tile->data_type, left, &scalar, 0, NULL, 0)) {
+    if (!tly_pto_stored_is_read(left, tile->data_type) ||
+        !tly_pto_stored_binary(m, op, tile->data_type, &(tly_pto_binary_rows){0}, &plan->flags)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
     out->extensions = (uint8_t)extension_of(op, tile->data_type);
-    tly_pto_walk walk = tly_pto_walk_rows(tile);
-    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
-        size_t at = first * width;
-        tly_pto_integer_row(op, tile->data_type, left + at, &scalar, 0, out->bytes + at, count);
-    }
-    return true;
-}
-
-/* With the profile's row function, as for two tiles; these raise flags. */
-static bool run_profile_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_profile *profile = m->profile;
-    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
-    const tly_pto_elements *left = tly_pto_plan_source_elements(m, plan, 0);
-    tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
-    tly_simd simd = tly_context_simd(m->context);
-    uint64_t scalar = TLY_BASE_LE64(tly_pto_raw(plan->scalar0, tile->data_type));
-    size_t width = width_of(tile->data_type);
-    if (profile->binary_rows == NULL || (left->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        left->stale != 0 ||
-        !profile->binary_rows(simd, op, tile->data_type, &(tly_pto_binary_rows){0}, &plan->flags)) {
-        return false;
-    }
-    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = TLY_PTO_BY_ZEROS;
     const tly_pto_binary_rows rows = {.left = left->bytes,
                                       .right = &scalar,
                                       .out = out->bytes,
@@ -244,14 +197,13 @@ static bool run_profile_scalar_rows(tly_pto_machine *m, tly_pto_plan *plan) {
                                       .num_rows = tile->valid_rows,
                                       .count = tile->valid_columns,
                                       .broadcast = true};
-    profile->binary_rows(simd, op, tile->data_type, &rows, &plan->flags);
+    tly_pto_stored_binary(m, op, tile->data_type, &rows, &plan->flags);
     return true;
 }
 
 bool tly_pto_run_scalar(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
-    bool integer = tly_pto_dtype_is_integer(tile->data_type);
-    if (!(integer ? run_integer_scalar_rows(m, plan) : run_profile_scalar_rows(m, plan))) {
+    if (!run_scalar_rows(m, plan)) {
         uint64_t words[LANES], scalar = tly_pto_raw(plan->scalar0, tile->data_type);
         uint32_t first, count;
         tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -305,36 +257,14 @@ bool tly_pto_check_unary(const tly_pto_machine *m, tly_pto_plan *plan) {
            tly_pto_check_source_encodings(m, plan, 0);
 }
 
-static bool run_integer_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_tile *tile = &plan->results[0];
-    const uint8_t *value = tly_pto_plan_source_elements(m, plan, 0)->bytes;
-    tly_pto_tile_unary op = (tly_pto_tile_unary)plan->row->variant;
-    uint32_t first, count;
-    size_t width = width_of(tile->data_type);
-    if (!tly_pto_integer_unary_row(op, tile->data_type, value, NULL, 0)) {
-        return false;
-    }
-    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = TLY_PTO_BY_ZEROS;
-    tly_pto_walk walk = tly_pto_walk_rows(tile);
-    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
-        size_t at = first * width;
-        tly_pto_integer_unary_row(op, tile->data_type, value + at, out->bytes + at, count);
-    }
-    return true;
-}
-
-/* The same with the profile's row function, as for two tiles. */
-static bool run_profile_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
-    const tly_pto_profile *profile = m->profile;
+static bool run_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
     const tly_pto_elements *value = tly_pto_plan_source_elements(m, plan, 0);
     tly_pto_tile_unary op = (tly_pto_tile_unary)plan->row->variant;
-    tly_simd simd = tly_context_simd(m->context);
     uint32_t first, count;
     size_t width = width_of(tile->data_type);
-    if (profile->unary_row == NULL || (value->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->unary_row(simd, op, tile->data_type, value->bytes, NULL, 0, &plan->flags)) {
+    if (!tly_pto_stored_is_read(value, tile->data_type) ||
+        !tly_pto_stored_unary(m, op, tile->data_type, value->bytes, NULL, 0, &plan->flags)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -342,16 +272,15 @@ static bool run_profile_unary_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_pto_walk walk = tly_pto_walk_rows(tile);
     while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
         size_t at = first * width;
-        profile->unary_row(simd, op, tile->data_type, value->bytes + at, out->bytes + at, count,
-                           &plan->flags);
+        tly_pto_stored_unary(m, op, tile->data_type, value->bytes + at, out->bytes + at, count,
+                             &plan->flags);
     }
     return true;
 }
 
 bool tly_pto_run_unary(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
-    bool integer = tly_pto_dtype_is_integer(tile->data_type);
-    if (!(integer ? run_integer_unary_rows(m, plan) : run_profile_unary_rows(m, plan))) {
+    if (!run_unary_rows(m, plan)) {
         uint64_t words[LANES];
         uint32_t first, count;
         tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -385,7 +314,33 @@ bool tly_pto_check_fma(const tly_pto_machine *m, tly_pto_plan *plan) {
     return true;
 }
 
-bool tly_pto_run_fma(tly_pto_machine *m, tly_pto_plan *plan) {
+static bool run_fused_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    const tly_pto_elements *from[3];
+    uint32_t first, count;
+    size_t width = width_of(tile->data_type);
+    for (uint32_t i = 0; i < 3; i++) {
+        from[i] = tly_pto_plan_source_elements(m, plan, i);
+        if (!tly_pto_stored_is_read(from[i], tile->data_type)) {
+            return false;
+        }
+    }
+    if (!tly_pto_stored_fused(m, tile->data_type, &(tly_pto_fused_row){0}, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
+        size_t at = first * width;
+        const tly_pto_fused_row row = {from[0]->bytes + at, from[1]->bytes + at,
+                                       from[2]->bytes + at, out->bytes + at, count};
+        tly_pto_stored_fused(m, tile->data_type, &row, &plan->flags);
+    }
+    return true;
+}
+
+static void run_fused_words(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *tile = &plan->results[0];
     uint64_t left[LANES], right[LANES], addend[LANES];
     uint32_t first, count;
@@ -400,6 +355,12 @@ bool tly_pto_run_fma(tly_pto_machine *m, tly_pto_plan *plan) {
                                             addend[i], &plan->flags);
         }
         tly_pto_elements_write(out, tile, first, count, left);
+    }
+}
+
+bool tly_pto_run_fma(tly_pto_machine *m, tly_pto_plan *plan) {
+    if (!run_fused_rows(m, plan)) {
+        run_fused_words(m, plan);
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);
     return true;

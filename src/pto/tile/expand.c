@@ -7,6 +7,7 @@
 #include "pto/tile/header.h"
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
+#include "pto/tile/stored.h"
 
 enum { LANES = TLY_PTO_LANES, ROW_MAJOR = TLY_PTO_LAYOUT_ROW_MAJOR };
 
@@ -109,35 +110,32 @@ bool tly_pto_check_expand(const tly_pto_machine *m, tly_pto_plan *plan) {
     }
 }
 
-/* Rows of stored elements through the profile's row functions, where they cover the case. */
+/* Rows of stored elements, where there are loops for the case. */
 static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     static const uint8_t operations[] = {
         [TLY_PTO_EXPAND_ADD] = TLY_PTO_TILE_ADD,   [TLY_PTO_EXPAND_SUB] = TLY_PTO_TILE_SUB,
         [TLY_PTO_EXPAND_MUL] = TLY_PTO_TILE_MUL,   [TLY_PTO_EXPAND_DIV] = TLY_PTO_TILE_DIV,
         [TLY_PTO_EXPAND_MAX] = TLY_PTO_TILE_MAX,   [TLY_PTO_EXPAND_MIN] = TLY_PTO_TILE_MIN,
         [TLY_PTO_EXPAND_EXPDIF] = TLY_PTO_TILE_SUB};
-    const tly_pto_profile *profile = m->profile;
     const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
     tly_pto_expand op = operation_of(plan);
-    tly_simd simd = tly_context_simd(m->context);
     uint32_t dtype = tile->data_type, width = tly_pto_dtype_bits(dtype) / 8;
     bool exponential = op == TLY_PTO_EXPAND_EXPDIF;
-    if (op == TLY_PTO_EXPAND_COPY || source->data_type != dtype || profile->binary_rows == NULL ||
-        !profile->binary_rows(simd, (tly_pto_tile_binary)operations[op], dtype,
-                              &(tly_pto_binary_rows){0}, &plan->flags) ||
+    if (op == TLY_PTO_EXPAND_COPY || source->data_type != dtype ||
+        !tly_pto_stored_binary(m, (tly_pto_tile_binary)operations[op], dtype,
+                               &(tly_pto_binary_rows){0}, &plan->flags) ||
         (exponential &&
-         !profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, NULL, NULL, 0, &plan->flags))) {
+         !tly_pto_stored_unary(m, TLY_PTO_TILE_EXP, dtype, NULL, NULL, 0, &plan->flags))) {
         return false;
     }
     const tly_pto_tile *broadcast = tly_pto_plan_source(m, plan, 1);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
     const tly_pto_elements *other = tly_pto_plan_source_elements(m, plan, 1);
-    if ((in->extensions & other->extensions & TLY_PTO_BY_ZEROS) == 0 || in->stale != 0 ||
-        other->stale != 0) {
+    if (!tly_pto_stored_is_read(in, dtype) || !tly_pto_stored_is_read(other, dtype)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = TLY_PTO_BY_ZEROS;
+    out->extensions = (uint8_t)tly_pto_stored_extension(dtype);
     const tly_pto_binary_rows rows = {.left = in->bytes,
                                       .right = other->bytes,
                                       .out = out->bytes,
@@ -148,13 +146,65 @@ static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
                                       .num_rows = tile->valid_rows,
                                       .count = tile->valid_columns,
                                       .broadcast = !by_column(plan)};
-    profile->binary_rows(simd, (tly_pto_tile_binary)operations[op], dtype, &rows, &plan->flags);
+    tly_pto_stored_binary(m, (tly_pto_tile_binary)operations[op], dtype, &rows, &plan->flags);
     if (exponential) {
         uint32_t first, count;
         tly_pto_walk walk = tly_pto_walk_rows(tile);
         while (tly_pto_walk_next(&walk, UINT32_MAX, &first, &count)) {
             uint8_t *row = out->bytes + (size_t)first * width;
-            profile->unary_row(simd, TLY_PTO_TILE_EXP, dtype, row, row, count, &plan->flags);
+            tly_pto_stored_unary(m, TLY_PTO_TILE_EXP, dtype, row, row, count, &plan->flags);
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, plan->pad);
+    return true;
+}
+
+/* Words of FP16 or BF16 as numbers of FP32, stored. */
+static void widen(uint32_t from, const uint64_t *words, uint32_t count, uint32_t *out) {
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t wide =
+            from == TLY_PTO_FP16 ? tly_pto_widen_fp16(words[i]) : tly_pto_widen_bf16(words[i]);
+        out[i] = TLY_BASE_LE32((uint32_t)wide);
+    }
+}
+
+/* Exponentials in FP32 of differences of narrower numbers, for a profile with rows of both. */
+static bool mixed_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_tile *broadcast = tly_pto_plan_source(m, plan, 1);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    const tly_pto_elements *other = tly_pto_plan_source_elements(m, plan, 1);
+    uint32_t dtype = tile->data_type, from = source->data_type;
+    if (operation_of(plan) != TLY_PTO_EXPAND_EXPDIF || from == dtype ||
+        !tly_pto_stored_binary(m, TLY_PTO_TILE_SUB, dtype, &(tly_pto_binary_rows){0},
+                               &plan->flags) ||
+        !tly_pto_stored_unary(m, TLY_PTO_TILE_EXP, dtype, NULL, NULL, 0, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    for (uint32_t row = 0; row < tile->valid_rows; row++) {
+        for (uint32_t column = 0; column < tile->valid_columns; column += LANES) {
+            uint32_t left[LANES], right[LANES], count = (uint32_t)tile->valid_columns - column;
+            uint64_t words[LANES];
+            count = count < LANES ? count : LANES;
+            tly_pto_elements_read(in, source, row * source->columns + column, count, words);
+            widen(from, words, count, left);
+            if (by_column(plan)) {
+                tly_pto_elements_read(other, broadcast, column, count, words);
+            } else {
+                words[0] = tly_pto_element_read(other, broadcast, row * broadcast->columns);
+            }
+            widen(from, words, by_column(plan) ? count : 1, right);
+            uint8_t *to = out->bytes + ((size_t)row * tile->columns + column) * sizeof left[0];
+            const tly_pto_binary_rows rows = {.left = left,
+                                              .right = right,
+                                              .out = to,
+                                              .num_rows = 1,
+                                              .count = count,
+                                              .broadcast = !by_column(plan)};
+            tly_pto_stored_binary(m, TLY_PTO_TILE_SUB, dtype, &rows, &plan->flags);
+            tly_pto_stored_unary(m, TLY_PTO_TILE_EXP, dtype, to, to, count, &plan->flags);
         }
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);
@@ -162,7 +212,7 @@ static bool expand_rows(tly_pto_machine *m, tly_pto_plan *plan) {
 }
 
 bool tly_pto_run_expand(tly_pto_machine *m, tly_pto_plan *plan) {
-    if (expand_rows(m, plan)) {
+    if (expand_rows(m, plan) || mixed_rows(m, plan)) {
         return true;
     }
     const tly_pto_tile *tile = &plan->results[0], *source = tly_pto_plan_source(m, plan, 0);

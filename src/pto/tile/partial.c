@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Combination of two tiles of which one may cover only a corner of the result: there the other's
  * elements stand alone (asl/tile/model/execution/complex). */
+#include <string.h>
+
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
+#include "pto/tile/stored.h"
 
 enum { LANES = TLY_PTO_LANES };
 
@@ -54,7 +57,43 @@ static uint32_t reach(const tly_pto_tile *tile, uint32_t row, uint32_t column, u
     return left < count ? left : count;
 }
 
+/* Stored elements, where there is a loop for the case. */
+static bool partial_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *tile = &plan->results[0];
+    const tly_pto_tile *from[2] = {tly_pto_plan_source(m, plan, 0),
+                                   tly_pto_plan_source(m, plan, 1)};
+    const tly_pto_elements *in[2] = {tly_pto_plan_source_elements(m, plan, 0),
+                                     tly_pto_plan_source_elements(m, plan, 1)};
+    tly_pto_tile_binary op = (tly_pto_tile_binary)plan->row->variant;
+    uint32_t dtype = tile->data_type, columns = tile->valid_columns;
+    size_t width = tly_pto_dtype_bits(dtype) / 8;
+    if (!tly_pto_stored_is_whole(in[0], from[0]) || !tly_pto_stored_is_whole(in[1], from[1]) ||
+        !tly_pto_stored_binary(m, op, dtype, &(tly_pto_binary_rows){0}, &plan->flags)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = (uint8_t)tly_pto_stored_extension(dtype);
+    for (uint32_t row = 0; row < tile->valid_rows; row++) {
+        uint32_t have[2] = {reach(from[0], row, 0, columns), reach(from[1], row, 0, columns)};
+        uint32_t longer = have[1] > have[0] ? 1 : 0, both = have[1 - longer];
+        uint8_t *to = out->bytes + (size_t)row * tile->columns * width;
+        const uint8_t *rest = in[longer]->bytes + (size_t)row * from[longer]->columns * width;
+        const tly_pto_binary_rows rows = {.left = in[0]->bytes + row * from[0]->columns * width,
+                                          .right = in[1]->bytes + row * from[1]->columns * width,
+                                          .out = to,
+                                          .num_rows = 1,
+                                          .count = both};
+        tly_pto_stored_binary(m, op, dtype, &rows, &plan->flags);
+        memcpy(to + both * width, rest + both * width, (columns - both) * width);
+    }
+    tly_pto_finish_result(m, plan, 0, TLY_PTO_PAD_NULL);
+    return true;
+}
+
 bool tly_pto_run_partial(tly_pto_machine *m, tly_pto_plan *plan) {
+    if (partial_rows(m, plan)) {
+        return true;
+    }
     const tly_pto_tile *tile = &plan->results[0];
     const tly_pto_tile *left = tly_pto_plan_source(m, plan, 0);
     const tly_pto_tile *right = tly_pto_plan_source(m, plan, 1);

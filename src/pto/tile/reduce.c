@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduction of rows or columns (asl/tile/model/execution/reduction). */
-#include <string.h>
-
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
 #include "pto/tile/resolve.h"
+#include "pto/tile/stored.h"
 
 enum { LANES = TLY_PTO_LANES };
 
@@ -84,69 +83,53 @@ static uint64_t result_of(const tly_pto_machine *m, tly_pto_plan *plan, line *l)
     return gives_index(plan->row->variant) ? l->index : l->value[0];
 }
 
-/* Rows of stored elements through the profile's row function, from `row` on, as many as it does at
- * once; the row that it leaves goes element by element. */
-static uint32_t profile_rows(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row,
-                             tly_pto_elements *out) {
+/* Extremes of one element are copies of it. */
+static bool is_stored(const tly_pto_machine *m, const tly_pto_plan *plan) {
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    return takes_first(plan->row->variant)
+               ? tly_pto_stored_is_read(in, plan->data_type)
+               : tly_pto_stored_is_whole(in, tly_pto_plan_source(m, plan, 0));
+}
+
+/* Rows of stored elements, from `row` on, as many as can be done at once; the row that is left goes
+ * element by element. */
+static uint32_t stored_rows(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t row,
+                            tly_pto_elements *out) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
     size_t stride = (size_t)source->columns * tly_pto_dtype_bits(plan->data_type) / 8;
     uint32_t left = source->valid_rows - row;
     uint64_t words[LANES];
-    if (m->profile->reduce_rows == NULL || in->stale != 0 ||
-        (in->extensions & TLY_PTO_BY_ZEROS) == 0) {
+    if (!is_stored(m, plan)) {
         return 0;
     }
-    uint32_t done = (uint32_t)m->profile->reduce_rows(
-        tly_context_simd(m->context), (tly_pto_reduction)plan->row->variant, plan->data_type,
-        in->bytes + row * stride, stride, left < LANES ? left : LANES, source->valid_columns, words,
-        &plan->flags);
+    uint32_t done = (uint32_t)tly_pto_stored_reduce_rows(
+        m, (tly_pto_reduction)plan->row->variant, plan->data_type, in->bytes + row * stride, stride,
+        left < LANES ? left : LANES, source->valid_columns, words, &plan->flags);
     for (uint32_t i = 0; i < done; i++) {
         tly_pto_element_write(out, &plan->results[0], row + i, words[i]);
     }
     return done;
 }
 
-/* Sums of columns with the profile's row function: a row of sums for each lane. */
-static bool sum_columns(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
-    const tly_pto_profile *profile = m->profile;
+/* Columns of stored elements. */
+static bool stored_columns(const tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
-    uint32_t lanes = num_lanes(m, plan), dtype = plan->data_type;
-    tly_simd simd = tly_context_simd(m->context);
-    if (plan->row->variant != TLY_PTO_REDUCE_SUM || dtype != TLY_PTO_FP32 ||
-        profile->binary_rows == NULL || in->stale != 0 ||
-        (in->extensions & TLY_PTO_BY_ZEROS) == 0 ||
-        !profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &(tly_pto_binary_rows){0},
-                              &plan->flags)) {
+    size_t width = tly_pto_dtype_bits(plan->data_type) / 8, stride = source->columns * width;
+    uint64_t words[LANES];
+    if (!is_stored(m, plan)) {
         return false;
     }
-    uint32_t sums[TLY_PTO_MAX_REDUCE_LANES][LANES];
     for (uint32_t column = 0; column < source->valid_columns; column += LANES) {
         uint32_t count = (uint32_t)source->valid_columns - column;
         count = count < LANES ? count : LANES;
-        memset(sums, 0, sizeof(sums));
-        tly_pto_binary_rows rows = {.left = sums,
-                                    .out = sums,
-                                    .left_stride = sizeof sums[0],
-                                    .right_stride = (size_t)source->columns * 4,
-                                    .out_stride = sizeof sums[0],
-                                    .count = count};
-        for (uint32_t row = 0; row < source->valid_rows; row += lanes) {
-            uint32_t left = source->valid_rows - row;
-            rows.right = in->bytes + ((size_t)row * source->columns + column) * 4;
-            rows.num_rows = left < lanes ? left : lanes;
-            profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &rows, &plan->flags);
+        if (!tly_pto_stored_reduce_columns(m, (tly_pto_reduction)plan->row->variant,
+                                           plan->data_type, in->bytes + column * width, stride,
+                                           source->valid_rows, count, words, &plan->flags)) {
+            return false; /* at the first */
         }
-        rows.right_stride = sizeof sums[0];
-        for (uint32_t half = lanes / 2; half > 0; half /= 2) {
-            rows.right = sums[half];
-            rows.num_rows = half;
-            profile->binary_rows(simd, TLY_PTO_TILE_ADD, dtype, &rows, &plan->flags);
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            tly_pto_element_write(out, &plan->results[0], column + i, sums[0][i]);
-        }
+        tly_pto_elements_write(out, &plan->results[0], column, count, words);
     }
     return true;
 }
@@ -174,7 +157,7 @@ static uint64_t reduce_row(const tly_pto_machine *m, tly_pto_plan *plan, uint32_
 static void reduce_rows(tly_pto_machine *m, tly_pto_plan *plan, tly_pto_elements *out) {
     uint32_t row = 0, num_rows = tly_pto_plan_source(m, plan, 0)->valid_rows;
     while (row < num_rows) {
-        uint32_t done = profile_rows(m, plan, row, out);
+        uint32_t done = stored_rows(m, plan, row, out);
         row += done;
         if (done == 0) {
             tly_pto_element_write(out, &plan->results[0], row, reduce_row(m, plan, row));
@@ -215,7 +198,7 @@ bool tly_pto_run_reduction(tly_pto_machine *m, tly_pto_plan *plan) {
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
     if (plan->row->resolve == TLY_PTO_RESOLVE_ROW_REDUCTION) {
         reduce_rows(m, plan, out);
-    } else if (!sum_columns(m, plan, out)) {
+    } else if (!stored_columns(m, plan, out)) {
         reduce_columns(m, plan, out);
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);

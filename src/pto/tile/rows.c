@@ -159,3 +159,100 @@ bool tly_pto_integer_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void
         return false;
     }
 }
+
+#define FUSED(BITS, U)                                                                             \
+    static void fused_##BITS(const uint##BITS##_t *left, const uint##BITS##_t *right,              \
+                             const uint##BITS##_t *addend, uint##BITS##_t *restrict out,           \
+                             size_t count) {                                                       \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const U x = LOAD_##BITS(left[i]), y = LOAD_##BITS(right[i]);                           \
+            out[i] = LOAD_##BITS((uint##BITS##_t)(x * y + LOAD_##BITS(addend[i])));                \
+        }                                                                                          \
+    }
+FUSED(8, uint32_t)
+FUSED(16, uint32_t)
+FUSED(32, uint32_t)
+FUSED(64, uint64_t)
+#undef FUSED
+
+bool tly_pto_integer_fused_row(uint32_t dtype, const void *left, const void *right,
+                               const void *addend, void *out, size_t count) {
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        fused_8(left, right, addend, out, count);
+        return true;
+    case 16:
+        fused_16(left, right, addend, out, count);
+        return true;
+    case 32:
+        fused_32(left, right, addend, out, count);
+        return true;
+    case 64:
+        fused_64(left, right, addend, out, count);
+        return true;
+    default:
+        return false;
+    }
+}
+
+#define LOOP(T, BITS, EXPRESSION)                                                                  \
+    do {                                                                                           \
+        T x = (T)LOAD_##BITS(a[0]);                                                                \
+        for (size_t i = 1; i < count; i++) {                                                       \
+            const T y = (T)LOAD_##BITS(a[i]);                                                      \
+            x = (T)(EXPRESSION);                                                                   \
+        }                                                                                          \
+        return (uint##BITS##_t)x;                                                                  \
+    } while (0)
+
+/* `U` computes without overflow, as above. */
+#define REDUCE(BITS, U)                                                                            \
+    static uint64_t reduce_##BITS(tly_pto_tile_binary op, bool is_signed, const uint##BITS##_t *a, \
+                                  size_t count) {                                                  \
+        switch (op) {                                                                              \
+        case TLY_PTO_TILE_ADD:                                                                     \
+            LOOP(U, BITS, x + y);                                                                  \
+        case TLY_PTO_TILE_MUL:                                                                     \
+            LOOP(U, BITS, x *y);                                                                   \
+        case TLY_PTO_TILE_MAX:                                                                     \
+            if (is_signed) {                                                                       \
+                LOOP(int##BITS##_t, BITS, x < y ? y : x);                                          \
+            }                                                                                      \
+            LOOP(uint##BITS##_t, BITS, x < y ? y : x);                                             \
+        default:                                                                                   \
+            if (is_signed) {                                                                       \
+                LOOP(int##BITS##_t, BITS, y < x ? y : x);                                          \
+            }                                                                                      \
+            LOOP(uint##BITS##_t, BITS, y < x ? y : x);                                             \
+        }                                                                                          \
+    }
+REDUCE(8, uint32_t)
+REDUCE(16, uint32_t)
+REDUCE(32, uint32_t)
+REDUCE(64, uint64_t)
+#undef REDUCE
+#undef LOOP
+
+bool tly_pto_integer_reduce_row(tly_pto_tile_binary op, uint32_t dtype, const void *value,
+                                size_t count, uint64_t *out_word) {
+    bool is_signed = tly_pto_dtype_is_signed(dtype);
+    uint64_t bits;
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        bits = reduce_8(op, is_signed, value, count);
+        break;
+    case 16:
+        bits = reduce_16(op, is_signed, value, count);
+        break;
+    case 32:
+        bits = reduce_32(op, is_signed, value, count);
+        break;
+    case 64:
+        bits = reduce_64(op, is_signed, value, count);
+        break;
+    default:
+        return false;
+    }
+    *out_word = tly_pto_canonical(bits, dtype);
+    return true;
+}

@@ -19,4 +19,12 @@ bool tly_pto_integer_row(tly_pto_tile_binary op, uint32_t dtype, const void *lef
 bool tly_pto_integer_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void *value, void *out,
                                size_t count);
 
+/* out[i] = left[i] * right[i] + addend[i], of integers of 8 to 64 bits. */
+bool tly_pto_integer_fused_row(uint32_t dtype, const void *left, const void *right,
+                               const void *addend, void *out, size_t count);
+
+/* ADD, MUL, MAX or MIN over `count` elements, at least one; the word of the result, extended. */
+bool tly_pto_integer_reduce_row(tly_pto_tile_binary op, uint32_t dtype, const void *value,
+                                size_t count, uint64_t *out_word);
+
 #endif
