@@ -11,7 +11,8 @@
  * Flags of FP32 hold for the narrow type, because what is inexact, too large or too small there is
  * so here. One could be wrong: BF16 has the smallest normal number of FP32, and what rounds up to
  * it in BF16 only is too small in FP32. No quotient and no function of a BF16 number lies in that
- * gap; where a fused result does, its part of the row goes one by one. */
+ * gap; where a fused result does, its part of the row goes one by one. And a fused result may be
+ * inexact in FP32, yet end on a number of the narrow type that is too small: it goes by itself. */
 #include <string.h>
 
 #include "pto/profile/element.h"
@@ -199,6 +200,13 @@ static bool is_exact(double left, double right, double addend, double result) {
     return sum == result && (product - (sum - part)) + (addend - part) == 0;
 }
 
+/* Whether a result is too small for a normal number once it is rounded, or ends just there, and its
+ * last bits are zeros: then the way down may lose nothing, though the way to FP32 did. */
+static bool may_be_small(const narrow *n, uint32_t bits) {
+    return (bits & INT32_MAX) <= (n->least << 23) - (1U << (n->spare_bits - 1)) &&
+           (bits & ((1U << (n->spare_bits - 1)) - 1)) == 0;
+}
+
 static uint64_t fused_at(const narrow *n, const tly_pto_fused_row *row, size_t i, uint8_t *flags) {
     return tly_pto_element_fused(&tly_pto_profile_ieee, n->dtype, element_at(n, row->left, i),
                                  element_at(n, row->right, i), element_at(n, row->addend, i),
@@ -223,7 +231,8 @@ static void fused_part(tly_simd simd, const narrow *n, const tly_pto_fused_row *
     singles.count = 0;
     bool some = gap || any_half_way(n, result, row->count);
     for (size_t i = 0; some && i < row->count; i++) {
-        if (gap || (may_be_half_way(n, bits_of(result[i])) &&
+        uint32_t bits = bits_of(result[i]);
+        if (gap || ((may_be_half_way(n, bits) || may_be_small(n, bits)) &&
                     !is_exact(left[i], right[i], addend[i], result[i]))) {
             keep(&singles, result, i, fused_at(n, row, i, flags));
         }
