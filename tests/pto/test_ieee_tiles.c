@@ -115,6 +115,21 @@ static void one_tile(void) {
     finish("t#1", e.bytes);
 }
 
+static void comparison(void) {
+    uint32_t dtype = any_type(), scalar = below(2);
+    extent e = random_extent(dtype);
+    source(0, dtype, e);
+    source(1, dtype, e);
+    m->core.gprs[0][2] = random_word(dtype, true);
+    start(scalar ? "TCMPS" : "TCMP", dtype);
+    insn("B.DATR NORM, FP64, Zero, cmode%u", below(6));
+    dimensions(e);
+    if (scalar) {
+        insn("B.IOR [a0, zero, zero], ->zero");
+    }
+    finish(scalar ? "t#1" : "t#1, t#2", 4096);
+}
+
 static void reduction(void) {
     static const char *const names[] = {"SUM", "PROD", "MIN", "MAX", "ARGMAX", "ARGMIN"};
     bool columns = below(2) != 0;
@@ -219,8 +234,9 @@ static void both_ways(void (*bundle)(void)) {
 }
 
 static void rows_are_their_elements(void **state) {
-    static void (*const bundles[])(void) = {two_tiles, three_tiles, tile_and_scalar, one_tile,
-                                            reduction, expansion,   parts,           conversion};
+    static void (*const bundles[])(void) = {two_tiles, three_tiles, tile_and_scalar,
+                                            one_tile,  reduction,   comparison,
+                                            expansion, parts,       conversion};
     (void)state;
     rng.state = check_seed(35);
     for (uint64_t round = 0; round < check_rounds(120); round++) {

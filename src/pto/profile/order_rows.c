@@ -138,3 +138,31 @@ bool tly_pto_order_extreme(bool maximum, uint32_t dtype, const void *value, size
         return extreme_64(maximum, &s, value, count, out_value);
     }
 }
+
+bool tly_pto_order_compare_row(uint32_t dtype, const void *left, const void *right, bool broadcast,
+                               uint8_t *out, size_t count, uint8_t *flags) {
+    bool raised = false;
+    if (!covers(dtype)) {
+        return false;
+    }
+    if (count == 0) {
+        return true;
+    }
+    const special_bits s = special_of(dtype);
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        raised = compare_8(&s, left, right, broadcast, out, count);
+        break;
+    case 16:
+        raised = compare_16(&s, left, right, broadcast, out, count);
+        break;
+    case 32:
+        raised = compare_32(&s, left, right, broadcast, out, count);
+        break;
+    default:
+        raised = compare_64(&s, left, right, broadcast, out, count);
+        break;
+    }
+    *flags |= raised ? TLY_PTO_FLAG_INVALID : 0;
+    return true;
+}

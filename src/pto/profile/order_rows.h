@@ -19,4 +19,17 @@ bool tly_pto_order_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void *
 bool tly_pto_order_extreme(bool maximum, uint32_t dtype, const void *value, size_t count,
                            uint64_t *out_value);
 
+/* How two numbers stand to each other. */
+enum {
+    TLY_PTO_ORDER_LESS = 1,
+    TLY_PTO_ORDER_EQUAL = 2,
+    TLY_PTO_ORDER_GREATER = 4,
+    TLY_PTO_ORDER_NONE = 8 /* one is NaN */
+};
+
+/* Compares with a row or, with `broadcast`, with one number; a byte for each (TLY_PTO_ORDER_...).
+ */
+bool tly_pto_order_compare_row(uint32_t dtype, const void *left, const void *right, bool broadcast,
+                               uint8_t *out, size_t count, uint8_t *flags);
+
 #endif

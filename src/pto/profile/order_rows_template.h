@@ -104,3 +104,21 @@ static bool NAME(extreme)(bool maximum, const special_bits *s, const BITS *value
     *out_value = (BITS)NAME(order)((BITS)(best ^ turn));
     return (BITS)top <= largest;
 }
+
+/* Which of less, equal and greater it is, as bits 0, 1 and 2 of a byte; bit 3 if one is NaN. */
+static bool NAME(compare)(const special_bits *s, const BITS *a, const BITS *b, bool broadcast,
+                          uint8_t *out, size_t count) {
+    const BITS largest = (BITS)s->largest, quiet = (BITS)s->quiet, one = b[0];
+    BITS raised = 0;
+    for (size_t i = 0; i < count; i++) {
+        BITS x = a[i], y = broadcast ? one : b[i];
+        bool nan = NAME(is_nan)(x, largest) | NAME(is_nan)(y, largest);
+        bool equal = (x == y) | ((BITS)((BITS)(x | y) << 1) == 0);
+        bool less = NAME(order)(x) < NAME(order)(y);
+        raised |= NAME(signals)(x, largest, quiet) | NAME(signals)(y, largest, quiet);
+        out[i] = nan ? TLY_PTO_ORDER_NONE
+                     : (equal ? TLY_PTO_ORDER_EQUAL
+                              : (less ? TLY_PTO_ORDER_LESS : TLY_PTO_ORDER_GREATER));
+    }
+    return raised != 0;
+}

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "pto/profile/format.h"
+#include "pto/profile/order_rows.h"
 
 /* Elements of one width; stored little-endian whatever the host is. */
 #define LOAD_8(v)  (v)
@@ -157,6 +158,52 @@ bool tly_pto_integer_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void
         return unary_64(op, is_signed, value, out, count);
     default:
         return false;
+    }
+}
+
+/* `T` has the order; integers that are less, or more, have no bit in common with equal ones. */
+#define COMPARE(NAME, BITS, T)                                                                     \
+    static void NAME(const uint##BITS##_t *left, const uint##BITS##_t *right, uint32_t right_step, \
+                     uint8_t *out, size_t count) {                                                 \
+        const T one = (T)LOAD_##BITS(right[0]);                                                    \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const T x = (T)LOAD_##BITS(left[i]);                                                   \
+            const T y = right_step == 0 ? one : (T)LOAD_##BITS(right[i]);                          \
+            out[i] = x == y    ? TLY_PTO_ORDER_EQUAL                                               \
+                     : (x < y) ? TLY_PTO_ORDER_LESS                                                \
+                               : TLY_PTO_ORDER_GREATER;                                            \
+        }                                                                                          \
+    }
+COMPARE(compare_s8, 8, int8_t)
+COMPARE(compare_u8, 8, uint8_t)
+COMPARE(compare_s16, 16, int16_t)
+COMPARE(compare_u16, 16, uint16_t)
+COMPARE(compare_s32, 32, int32_t)
+COMPARE(compare_u32, 32, uint32_t)
+COMPARE(compare_s64, 64, int64_t)
+COMPARE(compare_u64, 64, uint64_t)
+#undef COMPARE
+
+bool tly_pto_integer_compare_row(uint32_t dtype, const void *left, const void *right,
+                                 uint32_t right_step, uint8_t *out, size_t count) {
+    bool is_signed = tly_pto_dtype_is_signed(dtype);
+    uint32_t bits = tly_pto_dtype_bits(dtype);
+    if (bits < 8 || count == 0) {
+        return bits >= 8;
+    }
+    switch (bits) {
+    case 8:
+        (is_signed ? compare_s8 : compare_u8)(left, right, right_step, out, count);
+        return true;
+    case 16:
+        (is_signed ? compare_s16 : compare_u16)(left, right, right_step, out, count);
+        return true;
+    case 32:
+        (is_signed ? compare_s32 : compare_u32)(left, right, right_step, out, count);
+        return true;
+    default:
+        (is_signed ? compare_s64 : compare_u64)(left, right, right_step, out, count);
+        return true;
     }
 }
 

@@ -23,6 +23,11 @@ bool tly_pto_integer_unary_row(tly_pto_tile_unary op, uint32_t dtype, const void
 bool tly_pto_integer_fused_row(uint32_t dtype, const void *left, const void *right,
                                const void *addend, void *out, size_t count);
 
+/* Compares with a row or, with right_step 0, with one integer; a byte for each
+ * (TLY_PTO_ORDER_...). */
+bool tly_pto_integer_compare_row(uint32_t dtype, const void *left, const void *right,
+                                 uint32_t right_step, uint8_t *out, size_t count);
+
 /* ADD, MUL, MAX or MIN over `count` elements, at least one; the word of the result, extended. */
 bool tly_pto_integer_reduce_row(tly_pto_tile_binary op, uint32_t dtype, const void *value,
                                 size_t count, uint64_t *out_word);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pto/tile/stored.h"
 
+#include "pto/profile/element.h"
 #include "pto/profile/order_rows.h"
 #include "pto/tile/rows.h"
 
@@ -61,4 +62,13 @@ bool tly_pto_stored_fused(const tly_pto_machine *m, uint32_t dtype, const tly_pt
                                            row->count)
                : m->profile->fused_row != NULL &&
                      m->profile->fused_row(tly_context_simd(m->context), dtype, row, flags);
+}
+
+bool tly_pto_stored_compare(const tly_pto_machine *m, uint32_t dtype, const void *left,
+                            const void *right, bool broadcast, uint8_t *out, size_t count,
+                            uint8_t *flags) {
+    return tly_pto_dtype_is_integer(dtype)
+               ? tly_pto_integer_compare_row(dtype, left, right, broadcast ? 0 : 1, out, count)
+               : m->profile->compare == tly_pto_floating_compare &&
+                     tly_pto_order_compare_row(dtype, left, right, broadcast, out, count, flags);
 }

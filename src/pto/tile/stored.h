@@ -26,6 +26,12 @@ bool tly_pto_stored_unary(const tly_pto_machine *m, tly_pto_tile_unary op, uint3
 bool tly_pto_stored_fused(const tly_pto_machine *m, uint32_t dtype, const tly_pto_fused_row *row,
                           uint8_t *flags);
 
+/* Compares with a row or, with `broadcast`, with one element; a byte for each
+ * (TLY_PTO_ORDER_...). */
+bool tly_pto_stored_compare(const tly_pto_machine *m, uint32_t dtype, const void *left,
+                            const void *right, bool broadcast, uint8_t *out, size_t count,
+                            uint8_t *flags);
+
 /* Reduces rows of `count` elements, at least one, which begin `stride` bytes apart, to a word for
  * each; the number of rows done. What is left goes element by element, the first of it at least. */
 size_t tly_pto_stored_reduce_rows(const tly_pto_machine *m, tly_pto_reduction op, uint32_t dtype,
