@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FP16, BF16 and E5M2 go through FP32 in rows, fused operations of all types through the
+/* FP16, BF16, E5M2 and E4M3 go through FP32 in rows, fused operations of all types through the
  * processor's: at every level of vector code they have the bits and the flags of one rounding. */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 enum { ROWS = 3, MOST = 300 }; /* more than is widened at once */
 
 static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
-static const uint8_t narrow[] = {TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E5M2};
+static const uint8_t narrow[] = {TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E5M2, TLY_PTO_E4M3};
 static tly_simd levels[TLY_SIMD_AVX512_FP16] = {TLY_SIMD_PORTABLE};
 static uint32_t num_levels = 1;
 
@@ -238,8 +238,8 @@ static void around_smallest(check_rng *rng, uint32_t dtype, uint64_t out[3]) {
 }
 
 static void fused(void **state) {
-    static const uint8_t dtypes[] = {TLY_PTO_FP32, TLY_PTO_FP64, TLY_PTO_FP16, TLY_PTO_BF16,
-                                     TLY_PTO_E5M2};
+    static const uint8_t dtypes[] = {TLY_PTO_FP32, TLY_PTO_FP64, TLY_PTO_FP16,
+                                     TLY_PTO_BF16, TLY_PTO_E5M2, TLY_PTO_E4M3};
     static _Alignas(8) uint8_t x[4][MOST * 8];
     check_rng rng = {check_seed(67)};
     (void)state;

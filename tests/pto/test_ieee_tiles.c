@@ -185,7 +185,7 @@ static void parts(void) {
 }
 
 static void conversion(void) {
-    uint32_t from = random_float(), to = random_float();
+    uint32_t from = any_type(), to = any_type();
     extent e = {4096, 1u << below(7), 0, 0};
     uint32_t rows = tly_pto_derived_rows(e.bytes, e.columns, from);
     e.valid_rows = 1 + below(rows < 24 ? rows : 24);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of FP16, BF16 and E5M2 by way of FP32, which holds all of their numbers.
+/* Rows of FP16, BF16, E5M2 and E4M3 by way of FP32, which holds all of their numbers.
  *
  * Two roundings, to FP32 and from there, are one unless the first one ends half-way between two
  * numbers of the narrow type. For ADD, SUB, MUL and DIV it never does when it is inexact, since
  * FP32 has more than twice their bits and two. That holds where results are subnormal too: sums are
  * exact there; so are products down to half the smallest number, below which all is zero; and a
  * quotient of two numbers of b bits differs from every half-way point by more than 2^-2b of it.
- * Functions and fused operations can end there: those elements go one by one.
+ * Functions and fused operations can end there: those elements go one by one; so do functions that
+ * are infinite where the narrow type has no infinity.
  *
  * Flags of FP32 hold for the narrow type, because what is inexact, too large or too small there is
  * so here. One could be wrong: BF16 has the smallest normal number of FP32, and what rounds up to
@@ -18,12 +19,13 @@
 #include "pto/profile/element.h"
 #include "pto/profile/ieee_rows.h"
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256, INFINITE = 0x7F800000 };
 
 static const tly_pto_numeric_control nearest = {TLY_PTO_ROUND_NEAREST_EVEN, false};
 
 static bool is_narrow(uint32_t dtype) {
-    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16 || dtype == TLY_PTO_E5M2;
+    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16 || dtype == TLY_PTO_E5M2 ||
+           dtype == TLY_PTO_E4M3;
 }
 
 /* What is known of a narrow type. */
@@ -32,11 +34,13 @@ typedef struct narrow {
     size_t width;        /* bytes */
     uint32_t spare_bits; /* of FP32's fraction, below the narrow one */
     uint32_t least;      /* exponent field of FP32 for the smallest normal number */
+    bool has_infinity;
 } narrow;
 
 static narrow narrow_of(uint32_t dtype) {
     const tly_pto_format *f = &tly_pto_formats[dtype];
-    return (narrow){dtype, f->bits / 8U, 23U - f->fraction_bits, 128U - (uint32_t)f->bias};
+    return (narrow){dtype, f->bits / 8U, 23U - f->fraction_bits, 128U - (uint32_t)f->bias,
+                    f->has_infinity};
 }
 
 static void widen(tly_simd simd, const narrow *n, const void *value, float *out, size_t count,
@@ -175,7 +179,9 @@ bool tly_pto_ieee_narrow_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_
         singles.count = 0;
         bool some = any_half_way(&n, wide, part);
         for (size_t i = 0; some && i < part; i++) {
-            if (may_be_half_way(&n, bits_of(wide[i]))) {
+            uint32_t bits = bits_of(wide[i]);
+            bool beyond = !n.has_infinity && (bits & INT32_MAX) == INFINITE;
+            if (beyond || may_be_half_way(&n, bits)) {
                 keep(&singles, wide, i,
                      tly_pto_element_unary(&tly_pto_profile_ieee, op, dtype, element_at(&n, in, i),
                                            flags));

@@ -240,15 +240,16 @@ static tly_pto_ieee_conversion *conversion_of(tly_simd simd, uint32_t from, uint
 bool tly_pto_ieee_convert_row(tly_simd simd, uint32_t from, uint32_t to,
                               const tly_pto_numeric_control *control, const void *value, void *out,
                               size_t count, uint8_t *flags) {
-    if (control->rounding != TLY_PTO_ROUND_NEAREST_EVEN || control->saturating || !host_fits()) {
+    if (!host_fits()) {
         return false;
     }
     tly_pto_ieee_conversion *loop = conversion_of(simd, from, to);
-    if (loop != NULL) {
+    if (loop != NULL && control->rounding == TLY_PTO_ROUND_NEAREST_EVEN && !control->saturating) {
         if (count > 0) {
             loop(value, out, count, flags);
         }
         return true;
     }
-    return tly_pto_ieee_convert_loops(simd, from, to, value, out, count, flags);
+    return tly_pto_ieee_convert_loops(simd, from, to, control, value, out, count, flags) ||
+           tly_pto_ieee_integer_row(simd, from, to, control, value, out, count, flags);
 }

@@ -6,6 +6,8 @@
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
 #include "pto/tile/plan.h"
+#include "pto/tile/rows.h"
+#include "pto/tile/stored.h"
 
 enum { ROW_MAJOR = TLY_PTO_LAYOUT_ROW_MAJOR };
 
@@ -96,30 +98,37 @@ static void convert_tile(tly_pto_machine *m, tly_pto_plan *plan, convert_element
     tly_pto_finish_result(m, plan, 0, pad);
 }
 
-/* Rows of stored elements through the profile's row function, where it covers the case. */
+/* Rows of stored elements: integers into integers, or through the profile's row function. */
+static bool convert_row(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t from, uint32_t to,
+                        const void *value, void *out, size_t count) {
+    if (tly_pto_dtype_is_integer(from) && tly_pto_dtype_is_integer(to)) {
+        return tly_pto_integer_convert_row(from, to, plan->control.saturating, value, out, count);
+    }
+    return m->profile->convert_row != NULL &&
+           m->profile->convert_row(tly_context_simd(m->context), from, to, &plan->control, value,
+                                   out, count, &plan->flags);
+}
+
 static bool convert_rows(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *to = &plan->results[0], *from = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
-    tly_simd simd = tly_context_simd(m->context);
     uint32_t from_bits = tly_pto_dtype_bits(from->data_type);
     uint32_t to_bits = tly_pto_dtype_bits(to->data_type);
-    if (m->profile->convert_row == NULL || from->layout != ROW_MAJOR || to->layout != ROW_MAJOR ||
-        (in->extensions & TLY_PTO_BY_ZEROS) == 0 || in->stale != 0 ||
-        !m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control, NULL, NULL,
-                                 0, &plan->flags)) {
+    if (from->layout != ROW_MAJOR || to->layout != ROW_MAJOR ||
+        !tly_pto_stored_is_read(in, from->data_type) ||
+        !convert_row(m, plan, from->data_type, to->data_type, NULL, NULL, 0)) {
         return false;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
-    out->extensions = TLY_PTO_BY_ZEROS;
+    out->extensions = (uint8_t)tly_pto_stored_extension(to->data_type);
     /* rows without gaps are one */
     bool whole = to->valid_columns == to->columns && to->columns == from->columns;
     uint32_t num_rows = whole ? 1 : to->valid_rows;
     size_t count = (size_t)to->valid_columns * (whole ? to->valid_rows : 1);
     for (uint32_t row = 0; row < num_rows; row++) {
-        m->profile->convert_row(simd, from->data_type, to->data_type, &plan->control,
-                                in->bytes + (size_t)row * from->columns * from_bits / 8,
-                                out->bytes + (size_t)row * to->columns * to_bits / 8, count,
-                                &plan->flags);
+        convert_row(m, plan, from->data_type, to->data_type,
+                    in->bytes + (size_t)row * from->columns * from_bits / 8,
+                    out->bytes + (size_t)row * to->columns * to_bits / 8, count);
     }
     tly_pto_finish_result(m, plan, 0, plan->pad);
     return true;

@@ -303,3 +303,107 @@ bool tly_pto_integer_reduce_row(tly_pto_tile_binary op, uint32_t dtype, const vo
     *out_word = tly_pto_canonical(bits, dtype);
     return true;
 }
+
+enum { CHUNK = 256 };
+
+#define LOAD(BITS, T)                                                                              \
+    do {                                                                                           \
+        const uint##BITS##_t *in = value;                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            out[i] = (uint64_t)(int64_t)(T)LOAD_##BITS(in[i]);                                     \
+        }                                                                                          \
+    } while (0)
+
+/* Extended to 64 bits. */
+static void load_integers(uint32_t dtype, const void *value, uint64_t *out, size_t count) {
+    bool is_signed = tly_pto_dtype_is_signed(dtype);
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        if (is_signed) {
+            LOAD(8, int8_t);
+        } else {
+            LOAD(8, uint8_t);
+        }
+        break;
+    case 16:
+        if (is_signed) {
+            LOAD(16, int16_t);
+        } else {
+            LOAD(16, uint16_t);
+        }
+        break;
+    case 32:
+        if (is_signed) {
+            LOAD(32, int32_t);
+        } else {
+            LOAD(32, uint32_t);
+        }
+        break;
+    default:
+        LOAD(64, uint64_t);
+        break;
+    }
+}
+#undef LOAD
+
+#define STORE(BITS)                                                                                \
+    do {                                                                                           \
+        uint##BITS##_t *to = out;                                                                  \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            to[i] = LOAD_##BITS((uint##BITS##_t)value[i]);                                         \
+        }                                                                                          \
+    } while (0)
+
+/* The low bits. */
+static void store_integers(uint32_t dtype, const uint64_t *value, void *out, size_t count) {
+    switch (tly_pto_dtype_bits(dtype)) {
+    case 8:
+        STORE(8);
+        break;
+    case 16:
+        STORE(16);
+        break;
+    case 32:
+        STORE(32);
+        break;
+    default:
+        STORE(64);
+        break;
+    }
+}
+#undef STORE
+
+/* Turning the upper bit over gives signed integers the order of unsigned ones. */
+static void saturate_integers(uint32_t from, uint32_t to, uint64_t *words, size_t count) {
+    const uint64_t turn = tly_pto_dtype_is_signed(from) ? UINT64_C(1) << 63 : 0;
+    uint64_t lowest = tly_pto_integer_minimum(to) ^ turn;
+    uint64_t highest = tly_pto_integer_maximum(to);
+    if (turn == 0) {
+        lowest = 0; /* nothing is below it */
+    } else {
+        highest = highest > INT64_MAX ? UINT64_MAX : highest ^ turn;
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint64_t x = words[i] ^ turn;
+        x = x < lowest ? lowest : x;
+        words[i] = (x > highest ? highest : x) ^ turn;
+    }
+}
+
+bool tly_pto_integer_convert_row(uint32_t from, uint32_t to, bool saturating, const void *value,
+                                 void *out, size_t count) {
+    uint64_t words[CHUNK];
+    if (tly_pto_dtype_bits(from) < 8 || tly_pto_dtype_bits(to) < 8) {
+        return false;
+    }
+    size_t from_len = tly_pto_dtype_bits(from) / 8, to_len = tly_pto_dtype_bits(to) / 8;
+    for (size_t at = 0; at < count; at += CHUNK) {
+        size_t part = count - at < CHUNK ? count - at : CHUNK;
+        load_integers(from, (const uint8_t *)value + at * from_len, words, part);
+        if (saturating) {
+            saturate_integers(from, to, words, part);
+        }
+        store_integers(to, words, (uint8_t *)out + at * to_len, part);
+    }
+    return true;
+}

@@ -28,6 +28,10 @@ bool tly_pto_integer_fused_row(uint32_t dtype, const void *left, const void *rig
 bool tly_pto_integer_compare_row(uint32_t dtype, const void *left, const void *right,
                                  uint32_t right_step, uint8_t *out, size_t count);
 
+/* Integers of 8 to 64 bits: the nearest of the type, or the low bits. */
+bool tly_pto_integer_convert_row(uint32_t from, uint32_t to, bool saturating, const void *value,
+                                 void *out, size_t count);
+
 /* ADD, MUL, MAX or MIN over `count` elements, at least one; the word of the result, extended. */
 bool tly_pto_integer_reduce_row(tly_pto_tile_binary op, uint32_t dtype, const void *value,
                                 size_t count, uint64_t *out_word);
