@@ -32,7 +32,8 @@ bool tly_pto_ieee_narrow_unary_row(tly_simd simd, tly_pto_tile_unary op, uint32_
 bool tly_pto_ieee_narrow_fused_row(tly_simd simd, uint32_t dtype, const tly_pto_fused_row *row,
                                    uint8_t *flags);
 
-/* Between FP32, FP16, BF16, E5M2 and E4M3, to nearest even, with the loops of num for this level. */
+/* Between FP32, FP16, BF16, E5M2 and E4M3, to nearest even, with the loops of num for this level.
+ */
 bool tly_pto_ieee_convert_loops(tly_simd simd, uint32_t from, uint32_t to,
                                 const tly_pto_numeric_control *control, const void *value,
                                 void *out, size_t count, uint8_t *flags);

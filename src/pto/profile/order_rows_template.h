@@ -8,13 +8,13 @@ static inline SIGNED NAME(order)(BITS bits) {
     return (SIGNED)(bits ^ (BITS)((BITS)((SIGNED)bits >> (WIDTH - 1)) >> 1));
 }
 
-static inline bool NAME(is_nan)(BITS bits, BITS largest) {
+static inline int NAME(is_nan)(BITS bits, BITS largest) {
     return (BITS)(bits & (BITS)((BITS) ~(BITS)0 >> 1)) > largest;
 }
 
 /* Where one is NaN the other, where both are the canonical one. */
 static inline BITS NAME(choose)(bool maximum, BITS a, BITS b, BITS largest, BITS nan) {
-    bool a_nan = NAME(is_nan)(a, largest), b_nan = NAME(is_nan)(b, largest);
+    int a_nan = NAME(is_nan)(a, largest), b_nan = NAME(is_nan)(b, largest);
     bool first = maximum ? NAME(order)(a) >= NAME(order)(b) : NAME(order)(a) <= NAME(order)(b);
     BITS chosen = first ? a : b;
     chosen = b_nan ? a : chosen;
@@ -112,7 +112,7 @@ static bool NAME(compare)(const special_bits *s, const BITS *a, const BITS *b, b
     BITS raised = 0;
     for (size_t i = 0; i < count; i++) {
         BITS x = a[i], y = broadcast ? one : b[i];
-        bool nan = NAME(is_nan)(x, largest) | NAME(is_nan)(y, largest);
+        int nan = NAME(is_nan)(x, largest) | NAME(is_nan)(y, largest);
         bool equal = (x == y) | ((BITS)((BITS)(x | y) << 1) == 0);
         bool less = NAME(order)(x) < NAME(order)(y);
         raised |= NAME(signals)(x, largest, quiet) | NAME(signals)(y, largest, quiet);
