@@ -1,52 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* FP16, BF16, E5M2 and E4M3 go through FP32 in rows, fused operations of all types through the
  * processor's: at every level of vector code they have the bits and the flags of one rounding. */
-#include <string.h>
+#include "pto/stored_rows.h"
 
-#include "check.h"
 #include "pto/profile/element.h"
-#include "pto/profile/ieee_rows.h"
 
 enum { ROWS = 3, MOST = 300 }; /* more than is widened at once */
 
 static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
 static const uint8_t narrow[] = {TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E5M2, TLY_PTO_E4M3};
-static tly_simd levels[TLY_SIMD_AVX512_FP16] = {TLY_SIMD_PORTABLE};
-static uint32_t num_levels = 1;
-
-/* Those up to the level of a context, which TILERY_SIMD may lower. */
-static int find_levels(void **state) {
-    tly_context *context = NULL;
-    tly_error err;
-    (void)state;
-    CHECK_OK(tly_context_new(NULL, &context, &err), &err);
-    for (int32_t simd = TLY_SIMD_AVX2; simd <= (int32_t)tly_context_simd(context); simd++) {
-        levels[num_levels++] = (tly_simd)simd;
-    }
-    tly_context_free(context);
-    return 0;
-}
-
-static void needs_numbers_as_stored(void) {
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
-        print_message("SKIP this host computes rows of numbers one by one\n");
-        skip();
-    }
-}
-
-static size_t width_of(uint32_t dtype) {
-    return tly_pto_dtype_bits(dtype) / 8;
-}
-
-static uint64_t element(uint32_t dtype, const uint8_t *row, size_t i) {
-    uint64_t bits = 0;
-    memcpy(&bits, row + i * width_of(dtype), width_of(dtype));
-    return bits;
-}
-
-static void put(uint32_t dtype, uint8_t *row, size_t i, uint64_t bits) {
-    memcpy(row + i * width_of(dtype), &bits, width_of(dtype));
-}
 
 /* Any number; the smallest ones; numbers near 1; and those whose products and quotients lie at the
  * lower end of the range. */
@@ -81,22 +43,15 @@ static void arithmetic(void **state) {
     for (uint64_t i = 0; i < check_rounds(700); i++) {
         uint32_t dtype = narrow[check_below(&rng, sizeof narrow)];
         tly_pto_tile_binary op = ops[check_below(&rng, 4)];
-        size_t count = 1 + check_below(&rng, i % 4 != 0 ? 4 : MOST), width = width_of(dtype);
+        size_t count = 1 + check_below(&rng, i % 4 != 0 ? 4 : MOST);
         bool broadcast = check_below(&rng, 3) == 0, in_place = check_below(&rng, 4) == 0;
         size_t stride = broadcast ? 1 + check_below(&rng, MOST) : MOST * check_below(&rng, 2);
         for (size_t k = 0; k < ROWS * MOST; k++) {
-            put(dtype, a, k, number(&rng, dtype));
-            put(dtype, b, k, number(&rng, dtype));
+            store(dtype, a, k, number(&rng, dtype));
+            store(dtype, b, k, number(&rng, dtype));
         }
-        tly_pto_binary_rows rows = {.left = in_place ? out : a,
-                                    .right = b,
-                                    .out = out,
-                                    .left_stride = MOST * width,
-                                    .right_stride = stride * width,
-                                    .out_stride = MOST * width,
-                                    .num_rows = ROWS,
-                                    .count = count,
-                                    .broadcast = broadcast};
+        const tly_pto_binary_rows rows =
+            stored_rows(dtype, in_place ? out : a, b, out, MOST, stride, ROWS, count, broadcast);
         for (uint32_t l = 0; l < num_levels; l++) {
             for (int flagged = 0; flagged < 2; flagged++) {
                 uint8_t flags = 0, wanted = 0;
@@ -108,18 +63,18 @@ static void arithmetic(void **state) {
                 for (size_t k = 0; k < ROWS * count; k++) {
                     size_t at = k / count * MOST + k % count;
                     size_t other = k / count * stride + (broadcast ? 0 : k % count);
-                    uint64_t x = element(dtype, a, at), y = element(dtype, b, other);
+                    uint64_t x = stored(dtype, a, at), y = stored(dtype, b, other);
                     uint64_t bits = tly_pto_element_binary(ieee, op, dtype, x, y, &wanted);
-                    if (bits != element(dtype, out, at)) {
+                    if (bits != stored(dtype, out, at)) {
                         fail_msg("type %u: operation %d of %llx and %llx: %llx, one by one %llx",
                                  dtype, op, (unsigned long long)x, (unsigned long long)y,
-                                 (unsigned long long)element(dtype, out, at),
+                                 (unsigned long long)stored(dtype, out, at),
                                  (unsigned long long)bits);
                     }
                 }
                 if (flagged && flags != wanted) {
                     fail_msg("type %u: operation %d of %zu and more, of %llx: flags %x, not %x",
-                             dtype, op, count, (unsigned long long)element(dtype, a, 0), flags,
+                             dtype, op, count, (unsigned long long)stored(dtype, a, 0), flags,
                              wanted);
                 }
             }
@@ -138,25 +93,25 @@ static void sums_in_place(void **state) {
         size_t count = 1 + check_below(&rng, 16), num_rows = 1 + check_below(&rng, 40);
         uint8_t ignored = 0;
         for (size_t k = 0; k < num_rows * count; k++) {
-            put(dtype, a, k, number(&rng, dtype));
+            store(dtype, a, k, number(&rng, dtype));
         }
         memset(wanted, 0, sizeof wanted);
         for (size_t k = 0; k < num_rows * count; k++) {
-            put(dtype, wanted, k % count,
-                tly_pto_element_binary(ieee, TLY_PTO_TILE_ADD, dtype,
-                                       element(dtype, wanted, k % count), element(dtype, a, k),
-                                       &ignored));
+            store(dtype, wanted, k % count,
+                  tly_pto_element_binary(ieee, TLY_PTO_TILE_ADD, dtype,
+                                         stored(dtype, wanted, k % count), stored(dtype, a, k),
+                                         &ignored));
         }
         for (uint32_t l = 0; l < num_levels; l++) {
             const tly_pto_binary_rows rows = {.left = sums,
                                               .right = a,
                                               .out = sums,
-                                              .right_stride = count * width_of(dtype),
+                                              .right_stride = count * bytes_of(dtype),
                                               .num_rows = num_rows,
                                               .count = count};
             memset(sums, 0, sizeof sums);
             assert_true(ieee->binary_rows(levels[l], TLY_PTO_TILE_ADD, dtype, &rows, NULL));
-            assert_memory_equal(sums, wanted, count * width_of(dtype));
+            assert_memory_equal(sums, wanted, count * bytes_of(dtype));
         }
     }
 }
@@ -179,25 +134,25 @@ static void functions_of_all_numbers(void **state) {
                 uint8_t wanted = 0;
                 _Alignas(8) uint8_t one[2];
                 uint64_t bits = tly_pto_element_unary(ieee, ops[o], dtype, code, &wanted);
-                put(dtype, all, passed, code);
+                store(dtype, all, passed, code);
                 for (uint32_t l = 0; l < num_levels; l++) {
                     uint8_t flags = 0;
                     assert_true(ieee->unary_row(levels[l], ops[o], dtype,
-                                                all + passed * width_of(dtype), one, 1, &flags));
-                    if (element(dtype, one, 0) != bits || flags != wanted) {
+                                                all + passed * bytes_of(dtype), one, 1, &flags));
+                    if (stored(dtype, one, 0) != bits || flags != wanted) {
                         fail_msg("type %u: operation %d of %x: %llx flags %x, not %llx flags %x",
-                                 dtype, ops[o], code, (unsigned long long)element(dtype, one, 0),
+                                 dtype, ops[o], code, (unsigned long long)stored(dtype, one, 0),
                                  flags, (unsigned long long)bits, wanted);
                     }
                 }
-                put(dtype, out, passed++, bits);
+                store(dtype, out, passed++, bits);
             }
             for (uint32_t l = 0; l < num_levels; l++) {
                 static _Alignas(8) uint8_t row[65536 * 2];
                 uint8_t flags = 0;
-                memcpy(row, all, passed * width_of(dtype)); /* in place */
+                memcpy(row, all, passed * bytes_of(dtype)); /* in place */
                 assert_true(ieee->unary_row(levels[l], ops[o], dtype, row, row, passed, &flags));
-                assert_memory_equal(row, out, passed * width_of(dtype));
+                assert_memory_equal(row, out, passed * bytes_of(dtype));
             }
             passed = 0;
         }
@@ -254,7 +209,7 @@ static void fused(void **state) {
                 around_smallest(&rng, dtype, operands);
             }
             for (uint32_t o = 0; o < 3; o++) {
-                put(dtype, x[o], k, operands[o]);
+                store(dtype, x[o], k, operands[o]);
             }
         }
         for (uint32_t l = 0; l < num_levels; l++) {
@@ -263,8 +218,8 @@ static void fused(void **state) {
             bool covered = ieee->fused_row(levels[l], dtype, &row, &flags);
             assert_int_equal(covered, levels[l] >= TLY_SIMD_AVX2);
             for (size_t k = 0; k < count && covered; k++) {
-                uint64_t a = element(dtype, x[0], k), b = element(dtype, x[1], k);
-                uint64_t c = element(dtype, x[2], k), got = element(dtype, x[3], k);
+                uint64_t a = stored(dtype, x[0], k), b = stored(dtype, x[1], k);
+                uint64_t c = stored(dtype, x[2], k), got = stored(dtype, x[3], k);
                 uint64_t bits = tly_pto_element_fused(ieee, dtype, a, b, c, &wanted);
                 if (bits != got) {
                     fail_msg("type %u: %llx * %llx + %llx: %llx, one by one %llx", dtype,
@@ -274,9 +229,9 @@ static void fused(void **state) {
             }
             if (flags != wanted) {
                 fail_msg("type %u: %llx * %llx + %llx and %zu more: flags %x, one by one %x", dtype,
-                         (unsigned long long)element(dtype, x[0], 0),
-                         (unsigned long long)element(dtype, x[1], 0),
-                         (unsigned long long)element(dtype, x[2], 0), count - 1, flags, wanted);
+                         (unsigned long long)stored(dtype, x[0], 0),
+                         (unsigned long long)stored(dtype, x[1], 0),
+                         (unsigned long long)stored(dtype, x[2], 0), count - 1, flags, wanted);
             }
         }
     }

@@ -1,30 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows and cells of the profile `ieee` give the bits and flags of its functions on single elements,
  * at every level of vector code. */
-#include <string.h>
+#include "pto/stored_rows.h"
 
-#include "check.h"
 #include "pto/profile/element.h"
 #include "pto/profile/ieee_cells.h"
 #include "pto/profile/ieee_rows.h"
 
 static const tly_pto_profile *const ieee = &tly_pto_profile_ieee;
-static tly_simd levels[TLY_SIMD_AVX512_FP16] = {TLY_SIMD_PORTABLE};
-static uint32_t num_levels = 1;
-
-/* Those up to the level of a context, which TILERY_SIMD may lower. */
-static int find_levels(void **state) {
-    tly_context *context = NULL;
-    tly_error err;
-    (void)state;
-    CHECK_OK(tly_context_new(NULL, &context, &err), &err);
-    for (int32_t simd = TLY_SIMD_AVX2; simd <= (int32_t)tly_context_simd(context); simd++) {
-        levels[num_levels++] = (tly_simd)simd;
-    }
-    tly_context_free(context);
-    return 0;
-}
-
 /* Bits of FP32 that matter: numbers near 1, the ends of the range, specials of all kinds. */
 static uint32_t single(check_rng *rng) {
     static const uint32_t special[] = {0,          0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
@@ -46,28 +29,6 @@ enum { MOST = 253 };
 
 enum { ROWS = 3 };
 
-/* Rows of MOST elements in a left operand and a result, and of `right_stride` in a right one. */
-static tly_pto_binary_rows rows_of(const void *left, const void *right, void *out, size_t width,
-                                   size_t right_stride, bool broadcast, size_t count) {
-    return (tly_pto_binary_rows){.left = left,
-                                 .right = right,
-                                 .out = out,
-                                 .left_stride = MOST * width,
-                                 .right_stride = right_stride * width,
-                                 .out_stride = MOST * width,
-                                 .num_rows = ROWS,
-                                 .count = count,
-                                 .broadcast = broadcast};
-}
-
-/* Elements are stored little-endian; where numbers are not, what reads them as numbers declines. */
-static void needs_numbers_as_stored(void) {
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
-        print_message("SKIP this host computes rows of numbers one by one\n");
-        skip();
-    }
-}
-
 /* The right operand is a row for each, one row for all, or one element for each. */
 static void binary_rows(void **state) {
     static const tly_pto_tile_binary ops[] = {TLY_PTO_TILE_ADD, TLY_PTO_TILE_SUB, TLY_PTO_TILE_MUL,
@@ -88,8 +49,10 @@ static void binary_rows(void **state) {
             wide_a[k] = check_random(&rng);
             wide_b[k] = check_below(&rng, 2) != 0 ? check_random(&rng) : wide_a[k] ^ 1;
         }
-        tly_pto_binary_rows rows = rows_of(a, b, out, 4, stride, broadcast, count);
-        tly_pto_binary_rows wide = rows_of(wide_a, wide_b, wide_out, 8, stride, broadcast, count);
+        tly_pto_binary_rows rows =
+            stored_rows(TLY_PTO_FP32, a, b, out, MOST, stride, ROWS, count, broadcast);
+        tly_pto_binary_rows wide = stored_rows(TLY_PTO_FP64, wide_a, wide_b, wide_out, MOST, stride,
+                                               ROWS, count, broadcast);
         for (uint32_t l = 0; l < num_levels; l++) {
             uint8_t flags = 0, wanted = 0, ignored = 0;
             assert_true(ieee->binary_rows(levels[l], op, TLY_PTO_FP64, &wide, NULL));
@@ -146,7 +109,8 @@ static void half_rows(void **state) {
             a[k] = half_number(&rng);
             b[k] = half_number(&rng);
         }
-        tly_pto_binary_rows rows = rows_of(a, b, out, 2, stride, broadcast, count);
+        tly_pto_binary_rows rows =
+            stored_rows(TLY_PTO_FP16, a, b, out, MOST, stride, ROWS, count, broadcast);
         for (uint32_t l = 0; l < num_levels; l++) {
             uint8_t flags = 0, wanted = 0;
             bool covered = ieee->binary_rows(levels[l], op, TLY_PTO_FP16, &rows, &flags);
@@ -365,13 +329,9 @@ typedef struct product {
     uint64_t wanted[MAX_M * MAX_N];
 } product;
 
-static uint32_t width_of(uint32_t dtype) {
-    return dtype == TLY_PTO_FP16 || dtype == TLY_PTO_BF16 ? 2 : 4;
-}
-
 static uint64_t element(const uint8_t *cells, uint32_t dtype, uint32_t lines, uint32_t line,
                         uint32_t k, uint32_t num_k) {
-    uint32_t width = width_of(dtype), cell = CELL_BYTES / (lines * width);
+    uint32_t width = (uint32_t)bytes_of(dtype), cell = CELL_BYTES / (lines * width);
     uint32_t cells_of_k = (num_k + cell - 1) / cell;
     size_t at = ((size_t)(line / lines) * cells_of_k + k / cell) * lines * cell +
                 (size_t)(line % lines) * cell + k % cell;

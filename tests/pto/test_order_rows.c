@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that depend on the bits of numbers only give what the functions on single elements say, for
  * every type with an order. */
-#include <string.h>
+#include "pto/stored_rows.h"
 
-#include "check.h"
 #include "pto/profile/element.h"
 #include "pto/profile/order_rows.h"
 
@@ -11,13 +10,6 @@ enum { ROWS = 3, MOST = 77 };
 
 static const uint8_t dtypes[] = {TLY_PTO_FP64, TLY_PTO_FP32, TLY_PTO_TF32, TLY_PTO_HF32,
                                  TLY_PTO_FP16, TLY_PTO_BF16, TLY_PTO_E4M3, TLY_PTO_E5M2};
-
-static void needs_numbers_as_stored(void) {
-    if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__) {
-        print_message("SKIP this host computes rows of numbers one by one\n");
-        skip();
-    }
-}
 
 /* Any encoding, specials often; with `numbers` no NaN. */
 static uint64_t code(check_rng *rng, uint32_t dtype, bool numbers) {
@@ -47,18 +39,9 @@ static uint64_t code(check_rng *rng, uint32_t dtype, bool numbers) {
 }
 
 static void fill(check_rng *rng, uint32_t dtype, bool numbers, uint8_t *out, size_t count) {
-    size_t width = tly_pto_dtype_bits(dtype) / 8;
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = code(rng, dtype, numbers);
-        memcpy(out + i * width, &bits, width);
+        store(dtype, out, i, code(rng, dtype, numbers));
     }
-}
-
-static uint64_t element(uint32_t dtype, const uint8_t *row, size_t i) {
-    size_t width = tly_pto_dtype_bits(dtype) / 8;
-    uint64_t bits = 0;
-    memcpy(&bits, row + i * width, width);
-    return bits;
 }
 
 static void largest_and_smallest_of_two(void **state) {
@@ -68,7 +51,6 @@ static void largest_and_smallest_of_two(void **state) {
     needs_numbers_as_stored();
     for (uint64_t i = 0; i < check_rounds(1500); i++) {
         uint32_t dtype = dtypes[check_below(&rng, sizeof dtypes)];
-        size_t width = tly_pto_dtype_bits(dtype) / 8;
         size_t count = 1 + check_below(&rng, i % 2 == 0 ? 4 : MOST);
         bool broadcast = check_below(&rng, 3) == 0, numbers = check_below(&rng, 2) != 0;
         size_t stride = broadcast ? 1 + check_below(&rng, MOST) : MOST * check_below(&rng, 2);
@@ -76,26 +58,19 @@ static void largest_and_smallest_of_two(void **state) {
         uint8_t flags = 0, wanted = 0;
         fill(&rng, dtype, numbers, a, ROWS * MOST);
         fill(&rng, dtype, numbers, b, ROWS * MOST);
-        const tly_pto_binary_rows rows = {.left = a,
-                                          .right = b,
-                                          .out = out,
-                                          .left_stride = MOST * width,
-                                          .right_stride = stride * width,
-                                          .out_stride = MOST * width,
-                                          .num_rows = ROWS,
-                                          .count = count,
-                                          .broadcast = broadcast};
+        const tly_pto_binary_rows rows =
+            stored_rows(dtype, a, b, out, MOST, stride, ROWS, count, broadcast);
         assert_true(tly_pto_order_binary_rows(op, dtype, &rows, i % 5 == 0 ? NULL : &flags));
         for (size_t k = 0; k < ROWS * count; k++) {
             size_t at = k / count * MOST + k % count;
             size_t other = k / count * stride + (broadcast ? 0 : k % count);
-            uint64_t x = element(dtype, a, at), y = element(dtype, b, other);
+            uint64_t x = stored(dtype, a, at), y = stored(dtype, b, other);
             uint64_t expected =
                 tly_pto_element_binary(&tly_pto_profile_v0, op, dtype, x, y, &wanted);
-            if (element(dtype, out, at) != expected) {
+            if (stored(dtype, out, at) != expected) {
                 fail_msg("%d of %llx and %llx of type %u: %llx, one by one %llx", op,
                          (unsigned long long)x, (unsigned long long)y, dtype,
-                         (unsigned long long)element(dtype, out, at), (unsigned long long)expected);
+                         (unsigned long long)stored(dtype, out, at), (unsigned long long)expected);
             }
         }
         assert_int_equal(flags, i % 5 == 0 ? 0 : wanted);
@@ -121,12 +96,12 @@ static void signs(void **state) {
         uint8_t *to = check_below(&rng, 2) != 0 ? out : a; /* in place as well */
         uint64_t before[MOST];
         for (size_t k = 0; k < count; k++) {
-            before[k] = element(dtype, a, k);
+            before[k] = stored(dtype, a, k);
         }
         assert_true(tly_pto_order_unary_row(op, dtype, a, to, count, &flags));
         for (size_t k = 0; k < count; k++) {
             assert_int_equal(
-                element(dtype, to, k),
+                stored(dtype, to, k),
                 tly_pto_element_unary(&tly_pto_profile_v0, op, dtype, before[k], &wanted));
         }
         assert_int_equal(flags, wanted);
@@ -146,9 +121,9 @@ static void extremes(void **state) {
         tly_pto_tile_binary op = maximum ? TLY_PTO_TILE_MAX : TLY_PTO_TILE_MIN;
         uint8_t flags = 0;
         fill(&rng, dtype, check_below(&rng, 4) != 0, a, count);
-        uint64_t expected = element(dtype, a, 0), got = 0;
+        uint64_t expected = stored(dtype, a, 0), got = 0;
         for (size_t k = 0; k < count; k++) {
-            uint64_t x = element(dtype, a, k);
+            uint64_t x = stored(dtype, a, k);
             nan |= tly_pto_class_is_nan(tly_pto_classify(dtype, x));
             expected = tly_pto_element_binary(&tly_pto_profile_v0, op, dtype, expected, x, &flags);
         }
