@@ -60,6 +60,9 @@ static const tly_bench_case ieee_cases[] = {
     {"ieee.softmax", "GB/s", TLY_BENCH_BETTER_HIGHER,
      "softmax over rows by four tile operations, against plain C with that exponential",
      tly_bench_run_ieee_softmax},
+    {"ieee.types", "ns", TLY_BENCH_BETTER_LOWER,
+     "an element of many operations and types, against each element by itself",
+     tly_bench_run_ieee_types},
 };
 
 const tly_bench_group tly_bench_pto_ieee = {

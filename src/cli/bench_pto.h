@@ -31,6 +31,7 @@ tly_status tly_bench_run_ieee_tcvt(tly_bench *bench, const tly_bench_case *self,
 tly_status tly_bench_run_ieee_texp(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_run_ieee_softmax(tly_bench *bench, const tly_bench_case *self,
                                       tly_error *error);
+tly_status tly_bench_run_ieee_types(tly_bench *bench, const tly_bench_case *self, tly_error *error);
 tly_status tly_bench_run_ieee_gemm_f32(tly_bench *bench, const tly_bench_case *self,
                                        tly_error *error);
 tly_status tly_bench_run_ieee_gemm_bf16(tly_bench *bench, const tly_bench_case *self,
