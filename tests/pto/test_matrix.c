@@ -471,6 +471,81 @@ static void products_of_real_numbers(void **state) {
     guest_free(&g);
 }
 
+/* Bytes that are moderate numbers of FP8, so that sums stay finite, now and then anything. */
+static void tame_bytes(guest *g, check_rng *rng, uint64_t at, uint64_t len, uint8_t middle) {
+    bool wild = check_below(rng, 4) == 0;
+    for (uint64_t i = 0; i < len && !wild; i++) {
+        uint8_t *byte = &g->m->memory.bytes[at + i];
+        *byte = (uint8_t)((*byte & 0x87) | middle) ^ (uint8_t)(*byte & 0x08);
+    }
+}
+
+/* Products of any types, scales and places, step by step with the profile's own steps. */
+static void products_of_values(void **state) {
+    static const pair of[] = {{"FP16", "E4M3", "FP32", TLY_PTO_FP16, TLY_PTO_E4M3},
+                              {"FP32", "BF16", "FP32", TLY_PTO_FP32, TLY_PTO_BF16},
+                              {"E4M3", "E4M3", "FP32", TLY_PTO_E4M3, TLY_PTO_E4M3},
+                              {"E5M2", "E4M3", "FP32", TLY_PTO_E5M2, TLY_PTO_E4M3}};
+    (void)state;
+    guest g = guest_make(MEMORY_LEN, TLY_SIMD_AUTO);
+    check_rng rng = {check_seed(88)};
+    g.m->profile = &tly_pto_profile_ieee;
+    for (uint64_t round = 0; round < check_rounds(60); round++) {
+        uint32_t kind = (uint32_t)check_below(&rng, 3);
+        product p = random_product(&rng, kind == 0);
+        if (kind != 0) {
+            const pair *chosen = &of[check_below(&rng, 4)];
+            p.left_type = chosen->left;
+            p.right_type = chosen->right;
+            p.sum_type = chosen->sum;
+            p.left = chosen->left_type;
+            p.right = chosen->right_type;
+        }
+        if (kind == 2) {
+            p.m = 1u << check_below(&rng, p.wide ? 6 : 5);
+            p.n = 1u << check_below(&rng, 6);
+            p.k = 1u << check_below(&rng, 6);
+            p.shared_right = true;
+            p.shared_left = check_below(&rng, 2) == 0;
+            p.trans_b = check_below(&rng, 2) == 0;
+            p.trans_a = p.shared_left && check_below(&rng, 2) == 0;
+        }
+        randomise(&g, &rng);
+        tame_bytes(&g, &rng, LEFT_AT, 0x8000, 0x30);
+        tame_bytes(&g, &rng, RIGHT_AT, 0x8000, 0x30);
+        if (check_below(&rng, 4) != 0) { /* scales near 1, otherwise out of all ranges */
+            tame_bytes(&g, &rng, LEFT_SCALE_AT, 0x1000, 0x78);
+            tame_bytes(&g, &rng, RIGHT_SCALE_AT, 0x1000, 0x78);
+        }
+        multiply(&g, &p);
+        const tly_pto_matrix_types types = {.accumulator = TLY_PTO_FP32,
+                                            .left = (uint8_t)p.left,
+                                            .right = (uint8_t)p.right,
+                                            .left_scale = TLY_PTO_E8M0,
+                                            .right_scale = TLY_PTO_E8M0,
+                                            .left_scaled = p.scaled,
+                                            .right_scaled = p.scaled};
+        uint32_t blocks = (p.k + 31) / 32;
+        for (uint32_t at = 0; at < p.m * p.n; at++) {
+            uint32_t row = at / p.n, column = at % p.n;
+            uint64_t sum = 0;
+            for (uint32_t k = 0; k < p.k; k++) {
+                sum = g.m->profile->matrix_step(
+                    &types, sum, left_word(&g, &p, row, k), right_word(&g, &p, k, column),
+                    memory_word(&g, LEFT_SCALE_AT, row * blocks + k / 32, TLY_PTO_E8M0),
+                    memory_word(&g, RIGHT_SCALE_AT, k / 32 * p.n + column, TLY_PTO_E8M0));
+            }
+            if (result_word(&g, TILE_M, row, column) != sum) {
+                fail_msg("%s x %s, %u x %u x %u, element %u, %u: %llx, by steps %llx", p.left_type,
+                         p.right_type, p.m, p.n, p.k, row, column,
+                         (unsigned long long)result_word(&g, TILE_M, row, column),
+                         (unsigned long long)sum);
+            }
+        }
+    }
+    guest_free(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_local_tiles),
@@ -480,6 +555,7 @@ int main(void) {
         cmocka_unit_test(maxima_of_rows_and_groups),
         cmocka_unit_test(products_of_bytes_on_every_level),
         cmocka_unit_test(products_of_real_numbers),
+        cmocka_unit_test(products_of_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,6 +300,7 @@ const tly_pto_profile tly_pto_profile_ieee = {
     .fused_invalid = fused_invalid,
     .matrix_step = tly_pto_ieee_matrix_step,
     .matrix_cells = tly_pto_ieee_cells,
+    .exact_f32 = tly_pto_ieee_exact_f32,
     .binary_rows = tly_pto_ieee_binary_rows,
     .fused_row = tly_pto_ieee_fused_row,
     .unary_row = tly_pto_ieee_unary_row,

@@ -45,6 +45,7 @@ uint64_t tly_pto_ieee_scalar_from_integer(tly_pto_rounding rounding, uint32_t fr
 uint64_t tly_pto_ieee_matrix_step(const tly_pto_matrix_types *types, uint64_t accumulator,
                                   uint64_t left, uint64_t right, uint64_t left_scale,
                                   uint64_t right_scale);
+bool tly_pto_ieee_exact_f32(uint32_t dtype, uint64_t value, float *out);
 uint64_t tly_pto_ieee_matrix_bias(uint32_t dtype, uint32_t bias_dtype, uint64_t value,
                                   uint64_t bias);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix steps of the profile `ieee`: K ascending, one fused multiply-add in the type of the
  * accumulator for each. */
+#include <string.h>
+
 #include "pto/profile/ieee.h"
 
 static const tly_pto_numeric_control nearest = {TLY_PTO_ROUND_NEAREST_EVEN, false};
@@ -36,4 +38,12 @@ uint64_t tly_pto_ieee_matrix_bias(uint32_t dtype, uint32_t bias_dtype, uint64_t 
         dtype,
         tly_num_add(tly_pto_ieee_number(dtype, value), tly_pto_ieee_number(bias_dtype, bias)),
         &nearest, &flags);
+}
+
+bool tly_pto_ieee_exact_f32(uint32_t dtype, uint64_t value, float *out) {
+    uint8_t flags = 0;
+    uint32_t bits = (uint32_t)tly_pto_ieee_encode(TLY_PTO_FP32, tly_pto_ieee_number(dtype, value),
+                                                  &nearest, &flags);
+    memcpy(out, &bits, sizeof bits);
+    return (flags & (TLY_PTO_FLAG_INEXACT | TLY_PTO_FLAG_OVERFLOW)) == 0;
 }

@@ -260,6 +260,9 @@ struct tly_pto_profile {
                            const uint64_t *left, const uint64_t *right, size_t count);
     /* NULL, or false for types that it does not cover, with nothing done */
     bool (*matrix_cells)(const tly_pto_matrix_cells *job);
+    /* Where it is not NULL, a product into FP32 is that of the elements' exact values, if FP32
+     * holds them, in matrix_cells. The value of an element; false: FP32 does not hold it. */
+    bool (*exact_f32)(uint32_t dtype, uint64_t value, float *out);
     uint64_t (*matrix_bias)(uint32_t dtype, uint32_t bias_dtype, uint64_t value, uint64_t bias);
     uint64_t (*post_process)(const tly_pto_post_process *how, uint64_t value, uint8_t *flags);
     uint64_t (*matrix_max)(bool absolute, uint32_t dtype, uint64_t current, uint64_t candidate,

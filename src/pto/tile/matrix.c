@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Buffers of TLY_PTO_WIDE_ELEMENTS words each: those of the store's scratch tiles. */
-enum { SUMS, LEFT_WORDS, RIGHT_WORDS };
+enum { SUMS, LEFT_WORDS = TLY_PTO_MATRIX_LEFT, RIGHT_WORDS = TLY_PTO_MATRIX_RIGHT };
 
 static uint64_t *buffer(const tly_pto_machine *m, uint32_t which) {
     return m->tiles->scratch[which].words;
@@ -48,8 +48,8 @@ static bool by_carriers(const tly_pto_machine *m, const tly_pto_matrix_operand *
            (uint64_t)o->rows * o->columns <= TLY_PTO_WIDE_ELEMENTS;
 }
 
-static uint64_t read(const tly_pto_machine *m, const tly_pto_matrix_operand *o, uint32_t row,
-                     uint32_t column) {
+uint64_t tly_pto_matrix_read(const tly_pto_machine *m, const tly_pto_matrix_operand *o,
+                             uint32_t row, uint32_t column) {
     if (by_carriers(m, o)) {
         uint32_t stride = o->is_shared ? o->columns : o->tile->columns;
         return carrier(o, row * stride + column);
@@ -102,11 +102,14 @@ static uint64_t sum_steps(const tly_pto_machine *m, const tly_pto_matrix *x,
     for (uint32_t inner = 0; inner < x->k; inner++) {
         if (inner % TLY_PTO_MX_BLOCK == 0) {
             uint32_t block = inner / TLY_PTO_MX_BLOCK;
-            left_scale = types->left_scaled ? read(m, &x->left_scale, row, block) : 0;
-            right_scale = types->right_scaled ? read(m, &x->right_scale, block, column) : 0;
+            left_scale =
+                types->left_scaled ? tly_pto_matrix_read(m, &x->left_scale, row, block) : 0;
+            right_scale =
+                types->right_scaled ? tly_pto_matrix_read(m, &x->right_scale, block, column) : 0;
         }
-        sum = m->profile->matrix_step(types, sum, read(m, &x->left, row, inner),
-                                      read(m, &x->right, inner, column), left_scale, right_scale);
+        sum = m->profile->matrix_step(types, sum, tly_pto_matrix_read(m, &x->left, row, inner),
+                                      tly_pto_matrix_read(m, &x->right, inner, column), left_scale,
+                                      right_scale);
     }
     return sum;
 }
@@ -117,12 +120,12 @@ static void multiply_words(const tly_pto_machine *m, const tly_pto_matrix *x,
     uint64_t *left = buffer(m, LEFT_WORDS), *right = buffer(m, RIGHT_WORDS);
     for (uint32_t row = 0; row < x->m; row++) {
         for (uint32_t inner = 0; inner < x->k; inner++) {
-            left[row * x->k + inner] = read(m, &x->left, row, inner);
+            left[row * x->k + inner] = tly_pto_matrix_read(m, &x->left, row, inner);
         }
     }
     for (uint32_t column = 0; column < x->n; column++) {
         for (uint32_t inner = 0; inner < x->k; inner++) {
-            right[inner] = read(m, &x->right, inner, column);
+            right[inner] = tly_pto_matrix_read(m, &x->right, inner, column);
         }
         for (uint32_t row = 0; row < x->m; row++) {
             uint64_t *sum = &sums[column * x->m + row];
@@ -163,7 +166,7 @@ static bool multiply_cells(const tly_pto_machine *m, const tly_pto_matrix *x,
 static void multiply(const tly_pto_machine *m, const tly_pto_plan *plan, const tly_pto_matrix *x,
                      uint64_t *sums) {
     const tly_pto_matrix_types types = types_of(plan, x);
-    if (multiply_cells(m, x, &types, sums, NULL)) {
+    if (multiply_cells(m, x, &types, sums, NULL) || tly_pto_multiply_values(m, x, &types, sums)) {
         return;
     }
     if (m->profile->matrix_dot != NULL && !types.left_scaled && !types.right_scaled &&

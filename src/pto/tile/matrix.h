@@ -57,6 +57,19 @@ typedef struct tly_pto_matrix {
     uint64_t relu_param;
 } tly_pto_matrix;
 
+/* Scratch tiles whose words belong to a product. */
+enum { TLY_PTO_MATRIX_LEFT = 1, TLY_PTO_MATRIX_RIGHT = 2 };
+
+/* The word of an element of an operand, as the product sees it. */
+uint64_t tly_pto_matrix_read(const tly_pto_machine *m, const tly_pto_matrix_operand *o,
+                             uint32_t row, uint32_t column);
+
+/* A product into FP32 of values that FP32 holds exactly, whatever types, scales and layouts they
+ * come from; added to the sums, column after column. False, with nothing done, if that cannot be.
+ */
+bool tly_pto_multiply_values(const tly_pto_machine *m, const tly_pto_matrix *x,
+                             const tly_pto_matrix_types *types, uint64_t *sums);
+
 /* Computes into the results' elements and fills plan->flags. Cannot fail. */
 void tly_pto_run_matrix(tly_pto_machine *machine, tly_pto_plan *plan, const tly_pto_matrix *matrix);
 
