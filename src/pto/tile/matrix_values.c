@@ -117,6 +117,9 @@ static bool go_through(const tly_pto_machine *m, const tly_pto_matrix *x, const 
             if (!put_right(right, column, columns, first, depth, b)) {
                 return false;
             }
+            if (sums == NULL) {
+                continue;
+            }
             const tly_pto_matrix_cells job = {.types = &singles,
                                               .m = x->m,
                                               .n = columns,
@@ -125,8 +128,9 @@ static bool go_through(const tly_pto_machine *m, const tly_pto_matrix *x, const 
                                               .left = (const uint8_t *)a,
                                               .right = (const uint8_t *)b,
                                               .simd = tly_context_simd(m->context),
-                                              .sums = sums + (size_t)column * x->m};
-            if (sums != NULL && !m->profile->matrix_cells(&job)) {
+                                              .sums = sums + (size_t)column * x->m,
+                                              .scratch = b}; /* of which it needs none */
+            if (!m->profile->matrix_cells(&job)) {
                 return false;
             }
         }
