@@ -104,6 +104,7 @@ static tly_net_result send_tls(tly_net_channel *channel, tly_wire *wire, uint64_
     }
     result = classify_tls(tls, tls->module->write(tls->at, tls->stage + tls->stage_sent,
                                                   tls->staged - tls->stage_sent, &n));
+    tls->output_wants_read = result == TLY_NET_AGAIN && !tls->wants_write;
     if (result == TLY_NET_EOF) {
         errno = EPIPE;
         return TLY_NET_ERROR;
@@ -359,6 +360,10 @@ int tly_net_has_pending(const tly_net_channel *channel) {
 
 int tly_net_wants_write(const tly_net_channel *channel) {
     return channel->tls != NULL && channel->tls->wants_write;
+}
+
+int tly_net_output_wants_read(const tly_net_channel *channel) {
+    return channel->tls != NULL && channel->tls->output_wants_read;
 }
 
 int tly_net_has_staged(const tly_net_channel *channel) {

@@ -53,6 +53,9 @@ int tly_net_has_pending(const tly_net_channel *channel);
 /* The channel cannot go on reading before it has written, though there may be no output. */
 int tly_net_wants_write(const tly_net_channel *channel);
 
+/* Output cannot leave before something has come: a handshake is not over. */
+int tly_net_output_wants_read(const tly_net_channel *channel);
+
 /* Output that the connection thinks has left. */
 int tly_net_has_staged(const tly_net_channel *channel);
 

@@ -18,7 +18,8 @@ typedef struct tly_net_tls_library {
 typedef struct tly_net_tls {
     const tly_tls_module *module;
     void *at;
-    int wants_write; /* the session itself has to write before it can go on */
+    int wants_write;       /* the session itself has to write before it can go on */
+    int output_wants_read; /* the last output waits for input: the handshake is not over */
     int failed_errno;
     size_t staged, stage_sent; /* bytes */
     uint8_t stage[TLY_NET_TLS_STAGE_LEN];

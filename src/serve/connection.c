@@ -294,12 +294,24 @@ static int has_output(const serve_conn *c) {
     return tly_wire_queued(c->wire) != 0 || tly_net_has_staged(&c->channel);
 }
 
+/* Do the frames that leave now stand before the end of their tensor, which is queued when they have
+ * left? */
+static int more_follows(const serve_conn *c) {
+    const serve_stream *s = c->streams;
+    while (s != NULL && !tly_serve_ends_soon(s)) {
+        s = s->next;
+    }
+    return s != NULL;
+}
+
 /* Sends until the socket is full, there is no more, or the others should have their turn. Returns 1
  * in the last case. */
 static int write_some(serve_conn *c) {
     for (int i = 0; i < SENDS_PER_TURN; i++) {
         uint64_t len;
-        tly_net_result result = tly_net_send(&c->channel, c->wire, &len);
+        tly_net_result result;
+        c->channel.more_follows = more_follows(c);
+        result = tly_net_send(&c->channel, c->wire, &len);
         if (result == TLY_NET_OK) {
             c->moved_at = uv_now(&c->server->loop);
             atomic_fetch_add_explicit(&c->server->sent_len, len, memory_order_relaxed);
@@ -389,6 +401,9 @@ void tly_serve_conn_run(serve_conn *c) {
         return;
     }
     events = more || has_output(c) || tly_net_wants_write(&c->channel) ? UV_WRITABLE : 0;
+    if (tly_net_output_wants_read(&c->channel)) {
+        events = UV_READABLE; /* a socket that can be written would only be asked in vain */
+    }
     if (c->state == CONN_OPEN && !c->peer_eof && tly_wire_wants_input(c->wire)) {
         events |= UV_READABLE;
         if (tly_net_has_pending(&c->channel)) {

@@ -91,14 +91,6 @@ void tly_serve_metrics_close(serve_metrics *m) {
     uv_close((uv_handle_t *)&m->poll, on_listener_closed);
 }
 
-void tly_serve_metrics_tick(serve_metrics *m, uint64_t now) {
-    for (reader *r = m->readers; r != NULL; r = r->next) {
-        if (now - r->since > READER_TIME_MS) {
-            end_reader(r);
-        }
-    }
-}
-
 /* ---- the answer ---- */
 
 typedef struct metric {
@@ -271,6 +263,9 @@ static void on_connection(uv_poll_t *poll, int status, int events) {
     int fd = status < 0 ? -1 : accept4(m->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     (void)events;
     if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            uv_poll_stop(poll); /* until the next tick; see server.c */
+        }
         return;
     }
     r = m->num_readers < MAX_READERS ? tly_base_calloc(server->context, sizeof *r, _Alignof(reader))
@@ -288,6 +283,15 @@ static void on_connection(uv_poll_t *poll, int status, int events) {
     m->readers = r;
     m->num_readers++;
     uv_poll_start(&r->poll, UV_READABLE, on_ready);
+}
+
+void tly_serve_metrics_tick(serve_metrics *m, uint64_t now) {
+    uv_poll_start(&m->poll, UV_READABLE, on_connection);
+    for (reader *r = m->readers; r != NULL; r = r->next) {
+        if (now - r->since > READER_TIME_MS) {
+            end_reader(r);
+        }
+    }
 }
 
 tly_status tly_server_listen_metrics(tly_server *server, const char *address, tly_error *error) {

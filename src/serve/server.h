@@ -206,6 +206,8 @@ void tly_serve_stream_pump(serve_stream *s);
 void tly_serve_stream_fail(serve_stream *s, uint32_t code, const char *text);
 void tly_serve_stream_closed(serve_conn *c, uint32_t id);
 serve_stream *tly_serve_find_stream(serve_conn *c, uint32_t id);
+/* Native: all frames are queued, and the end is as soon as they have left. */
+int tly_serve_ends_soon(const serve_stream *s);
 void tly_serve_sweep(serve_conn *c);
 void tly_serve_free_streams(serve_conn *c);
 int tly_serve_in_file(const tly_wire_span *span, int *out_fd, uint64_t *out_offset);

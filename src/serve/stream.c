@@ -180,6 +180,11 @@ static uint64_t part_left(const serve_stream *s, const tly_catalogue_bytes *part
     return end > s->part_done ? end - s->part_done : 0;
 }
 
+int tly_serve_ends_soon(const serve_stream *s) {
+    return !s->closed && s->answered && s->maker == NULL && s->reader.variant == NULL &&
+           s->queued == s->total && s->native.refs != 0;
+}
+
 static void pump_native(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_error error;
@@ -209,9 +214,6 @@ static void pump_native(serve_stream *s) {
         c->buffered += s->native.len;
         s->part_done += len;
         s->queued += len;
-    }
-    if (s->queued == s->total) {
-        c->channel.more_follows = s->reader.variant == NULL && s->native.refs != 0;
     }
     if (s->queued == s->total && (s->reader.variant != NULL || s->native.refs == 0)) {
         if (!is_intact(s)) {

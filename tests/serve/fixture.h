@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tilery/net.h>
@@ -97,6 +98,22 @@ static inline void fixture_cleanup(fixture *f) {
         free(f->blocks[i]);
     }
     assert_int_equal(rmdir(f->folder), 0); /* the socket is gone */
+}
+
+/* Seconds of a processor that the server's loop has used. */
+static inline double fixture_busy(const fixture *f) {
+    struct timespec t;
+    clockid_t clock;
+    assert_int_equal(pthread_getcpuclockid(f->thread, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &t), 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The loop sleeps while nothing happens, whatever is open. */
+static inline void fixture_expect_sleep(const fixture *f) {
+    double before = fixture_busy(f);
+    usleep(300000);
+    assert_true(fixture_busy(f) - before < 0.1);
 }
 
 static inline tly_client *fixture_client(fixture *f) {

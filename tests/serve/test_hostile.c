@@ -4,6 +4,8 @@
 #include "serve/raw.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <tilery/store.h>
@@ -469,6 +471,82 @@ static void devices_and_memory(void **state) {
     fixture_cleanup(&f);
 }
 
+static int connect_tcp(const char *address, int fd) {
+    struct sockaddr_in in = {.sin_family = AF_INET};
+    in.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return connect(fd, (struct sockaddr *)&in, sizeof in);
+}
+
+/* A tensor given up when all of it is queued: the end that was to follow never comes, and no later
+ * packet waits for it (the kernel would hold each back for 200 ms). */
+static void cancelled_before_the_end(void **state) {
+    tly_server_options options = {.size = sizeof options, .socket_buffer_len = 64u << 10};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size = 64 << 10;
+    plain_bytes out = {0};
+    double least = 1;
+    fixture f;
+    (void)state;
+    fixture_init(&f);
+    snprintf(f.address, sizeof f.address, "tcp:127.0.0.1:0");
+    fixture_add(&f, "large", TLY_F32, 2, large_shape);
+    fixture_start(&f, &options);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    assert_int_equal(connect_tcp(tly_server_address(f.server, 0), fd), 0);
+    hello(&out);
+    request(&out, 2, "large");
+    raw_send(fd, &out);
+    raw_expect(fd, TLY_WIRE_TENSOR_DESCRIPTOR);
+    plain_number(&out, TLY_WIRE_ERROR, 4);
+    plain_number(&out, 2, 4);
+    plain_number(&out, 8, 4);
+    plain_number(&out, TLY_WIRE_INVALID_MESSAGE, 8);
+    raw_send(fd, &out);
+    for (int i = 0; i < 4; i++) {
+        double start = seconds();
+        plain_message(&out, TLY_WIRE_PING, 1, NULL, 0);
+        raw_send(fd, &out);
+        raw_expect(fd, TLY_WIRE_PONG);
+        least = i != 0 && seconds() - start < least ? seconds() - start : least;
+    }
+    assert_true(least < 0.1);
+    close(fd);
+    free(out.at);
+    fixture_cleanup(&f);
+}
+
+/* Without a descriptor left, those who want metrics wait, and the server does not go round. */
+static void metrics_without_descriptors(void **state) {
+    static const char ask[] = "GET /health HTTP/1.0\r\n\r\n";
+    char answer[12];
+    struct rlimit before, now;
+    tly_error error;
+    fixture f;
+    int fd;
+    (void)state;
+    fixture_init(&f);
+    fixture_add(&f, "a", TLY_F32, 1, small_shape);
+    CHECK_OK(tly_server_new(f.context, f.catalogue, NULL, &f.server, &error), &error);
+    CHECK_OK(tly_server_listen(f.server, f.address, &error), &error);
+    CHECK_OK(tly_server_listen_metrics(f.server, "tcp:127.0.0.1:0", &error), &error);
+    assert_int_equal(pthread_create(&f.thread, NULL, fixture_thread, &f), 0);
+    f.runs = 1;
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    now = before;
+    now.rlim_cur = (rlim_t)fd + 1; /* it got the lowest number that was free */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(connect_tcp(tly_server_metrics_address(f.server), fd), 0);
+    assert_int_equal(send(fd, ask, sizeof ask - 1, MSG_NOSIGNAL), sizeof ask - 1);
+    usleep(50000);
+    fixture_expect_sleep(&f);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(raw_read(fd, answer, sizeof answer), 1);
+    assert_memory_equal(answer, "HTTP/1.0 200", sizeof answer);
+    close(fd);
+    fixture_cleanup(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(devices_and_memory),
@@ -480,6 +558,8 @@ int main(void) {
         cmocka_unit_test(stopping_loses_nothing),
         cmocka_unit_test(too_many_connections),
         cmocka_unit_test(silent_peers_are_closed),
+        cmocka_unit_test(cancelled_before_the_end),
+        cmocka_unit_test(metrics_without_descriptors),
         cmocka_unit_test(file_cut_short_native),
         cmocka_unit_test(file_cut_short_packed),
         cmocka_unit_test(file_cut_short_under_way),

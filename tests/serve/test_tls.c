@@ -3,6 +3,7 @@
 #include "serve/certificates.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <tilery/store.h>
@@ -210,6 +211,41 @@ static void half_a_record(void **state) {
     secured_cleanup(&s);
 }
 
+static int port_of(const secured *s) {
+    return atoi(strrchr(s->f.address, ':') + 1);
+}
+
+/* What a server has to say before the handshake waits for the peer's part of it, not for room in
+ * the socket, of which there is plenty. */
+static void silent_peer_over_the_limit(void **state) {
+    tly_server_options options = {.max_connections = 1};
+    tly_tls_options trust = {.size = sizeof trust};
+    struct sockaddr_in in = {.sin_family = AF_INET};
+    tly_client *client, *other;
+    tly_error error;
+    secured s;
+    int fd;
+    (void)state;
+    if (!secured_init(&s)) {
+        skip();
+    }
+    trust.ca = s.ca;
+    secured_start(&s, &options);
+    CHECK_OK(connect_as(&s, s.f.address, &trust, &client, &error), &error);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    in.sin_port = htons((uint16_t)port_of(&s));
+    in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&in, sizeof in), 0);
+    usleep(50000);
+    fixture_expect_sleep(&s.f);
+    /* Whoever shakes hands is told. */
+    assert_int_equal(connect_as(&s, s.f.address, &trust, &other, &error), TLY_PEER);
+    assert_string_equal(error.rule, "server-busy");
+    close(fd);
+    tly_client_free(client);
+    secured_cleanup(&s);
+}
+
 /* Runs a command of the shell with the folder of certificates as $D; its exit code. */
 static int shell(const secured *s, const char *format, int port) {
     char script[600], command[800];
@@ -303,6 +339,7 @@ int main(void) {
         cmocka_unit_test(client_certificates),
         cmocka_unit_test(plain_server),
         cmocka_unit_test(half_a_record),
+        cmocka_unit_test(silent_peer_over_the_limit),
         cmocka_unit_test(other_protocols_are_refused),
         cmocka_unit_test(files_that_are_wrong),
     };
