@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting of groups, and merging of sorted rows (asl/tile/model/execution/sorting). */
+#include <string.h>
+
 #include "pto/profile/element.h"
+#include "pto/profile/order_rows.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
 #include "pto/tile/lanes.h"
 #include "pto/tile/legal.h"
+#include "pto/tile/stored.h"
 
 enum { MAX_GROUP = 64, DEFAULT_GROUP = 32, MAX_MERGED = 32768 };
 
@@ -39,6 +43,19 @@ static bool has_signaling_nan(const tly_pto_tile *tile, const tly_pto_elements *
     return false;
 }
 
+/* The same of stored numbers. */
+static bool has_stored_signaling_nan(const tly_pto_tile *tile, const tly_pto_elements *e) {
+    size_t width = tly_pto_dtype_bits(tile->data_type) / 8;
+    uint8_t orders[TLY_PTO_LANES], flags = 0;
+    uint32_t first, count;
+    tly_pto_walk walk = tly_pto_walk_rows(tile);
+    while (tly_pto_walk_next(&walk, TLY_PTO_LANES, &first, &count)) {
+        const uint8_t *at = e->bytes + first * width; /* compared with themselves */
+        tly_pto_order_compare_row(tile->data_type, at, at, false, orders, count, &flags);
+    }
+    return flags != 0;
+}
+
 static bool check_sorted_source(const tly_pto_machine *m, tly_pto_plan *plan, uint32_t ordinal) {
     return tly_pto_check_source_legal(m, plan, ordinal) &&
            tly_pto_check_source_numeric(m, plan, ordinal) &&
@@ -70,7 +87,7 @@ bool tly_pto_check_sort(const tly_pto_machine *m, tly_pto_plan *plan) {
 }
 
 /* Exchanges neighbours pass by pass, as the reference does: words in no order are exchanged in
- * every pass, so a faster method would end elsewhere. */
+ * every pass, so a faster method would end elsewhere. For tiles that keep words. */
 static void sort_group(uint32_t dtype, bool descending, uint64_t *words, uint64_t *indices,
                        uint32_t count) {
     bool exchanged = true;
@@ -89,13 +106,42 @@ static void sort_group(uint32_t dtype, bool descending, uint64_t *words, uint64_
     }
 }
 
+/* What a number is sorted by, and its place in the group: no two are equal. FP32 at most. */
+static uint64_t sort_key(uint32_t dtype, bool descending, uint64_t word, uint32_t place) {
+    tly_pto_value_class class = tly_pto_classify(dtype, word);
+    uint64_t key = tly_pto_order_key(dtype, tly_pto_class_is_zero(class) ? 0 : word);
+    key = descending ? UINT32_MAX - key : key;
+    return (tly_pto_class_is_nan(class) ? UINT64_C(1) << 32 : key) << 8 | place;
+}
+
+/* Numbers whose bits are all that they have are in order: any stable way ends alike. */
+static void sort_stored_group(uint32_t dtype, bool descending, uint64_t *words, uint64_t *indices,
+                              uint32_t count) {
+    uint64_t keys[MAX_GROUP], sorted[MAX_GROUP];
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = sort_key(dtype, descending, words[i], i);
+        uint32_t at = i;
+        for (; at > 0 && keys[at - 1] > key; at--) {
+            keys[at] = keys[at - 1];
+        }
+        keys[at] = key;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        indices[i] = keys[i] & 0xff;
+        sorted[i] = words[indices[i]];
+    }
+    memcpy(words, sorted, count * sizeof words[0]);
+}
+
 bool tly_pto_run_sort(tly_pto_machine *m, tly_pto_plan *plan) {
     const tly_pto_tile *source = tly_pto_plan_source(m, plan, 0);
     const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
     uint64_t given = m->core.context.header.dimensions[0];
     uint32_t group = given >= 1 && given <= MAX_GROUP ? (uint32_t)given : DEFAULT_GROUP;
     uint64_t words[MAX_GROUP], indices[MAX_GROUP];
-    if (has_signaling_nan(source, in)) {
+    bool stored = tly_pto_stored_is_whole(in, source) &&
+                  tly_pto_order_compare_row(source->data_type, NULL, NULL, false, NULL, 0, NULL);
+    if (stored ? has_stored_signaling_nan(source, in) : has_signaling_nan(source, in)) {
         plan->flags |= TLY_PTO_FLAG_INVALID;
     }
     tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
@@ -108,7 +154,8 @@ bool tly_pto_run_sort(tly_pto_machine *m, tly_pto_plan *plan) {
             for (uint32_t i = 0; i < count; i++) {
                 indices[i] = i;
             }
-            sort_group(source->data_type, plan->flag, words, indices, count);
+            (stored ? sort_stored_group : sort_group)(source->data_type, plan->flag, words, indices,
+                                                      count);
             tly_pto_elements_write(out, &plan->results[0], at, count, words);
             tly_pto_elements_write(out_indices, &plan->results[1], at, count, indices);
         }
