@@ -432,8 +432,9 @@ static void on_ready(uv_poll_t *poll, int status, int events) {
 void tly_serve_conn_tick(serve_conn *c, uint64_t now) {
     const tly_server_options *o = &c->server->options;
     uint64_t still = now - c->moved_at;
-    int waits_for_peer =
-        has_output(c) || tly_wire_eof(c->wire, NULL) != TLY_OK || c->state != CONN_OPEN;
+    /* A peer owes nothing while we do not read. */
+    int owes = tly_wire_eof(c->wire, NULL) != TLY_OK && tly_wire_wants_input(c->wire);
+    int waits_for_peer = has_output(c) || owes || c->state != CONN_OPEN;
     if (c->state == CONN_DEAD) {
         return;
     }
@@ -444,6 +445,9 @@ void tly_serve_conn_tick(serve_conn *c, uint64_t now) {
     } else if (c->streams == NULL && still > o->idle_timeout_ms) {
         log_conn(c, TLY_LOG_INFO, "idle");
         tly_serve_conn_stop(c);
+    } else if (c->streams != NULL && !waits_for_peer && still > o->progress_timeout_ms / 4) {
+        tly_wire_ping(c->wire); /* it waits for us, and should see that we are at work */
+        tly_serve_conn_run(c);
     }
 }
 

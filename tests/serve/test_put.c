@@ -3,6 +3,9 @@
  * once, refused with a reason while the connection lives on. */
 #include "serve/put.h"
 #include "serve/raw.h"
+
+#include <tilery/family.h>
+
 #include "vectors.h"
 
 typedef struct put_fixture {
@@ -470,6 +473,109 @@ static void vector_sessions(void **state) {
     assert_int_equal(run, 6);
 }
 
+/* A family that takes its time. */
+#define SLOW_MS 1100
+
+static int32_t slow_plan(const tly_family_tensor *tensor, uint64_t *out_len,
+                         uint32_t *out_alignment, char *why, size_t why_capacity) {
+    (void)why;
+    (void)why_capacity;
+    *out_len = tensor->shape[0];
+    *out_alignment = 1;
+    return TLY_OK;
+}
+
+static int32_t slow_pack(const tly_family_tensor *tensor, void *out, uint64_t len, char *why,
+                         size_t why_capacity) {
+    (void)why;
+    (void)why_capacity;
+    usleep(SLOW_MS * 1000);
+    memcpy(out, tensor->data, (size_t)len);
+    return TLY_OK;
+}
+
+static int32_t slow_write(const char *arguments, uint8_t *out, uint32_t capacity, uint32_t *out_len,
+                          char *why, size_t why_capacity) {
+    (void)arguments;
+    (void)out;
+    (void)capacity;
+    (void)why;
+    (void)why_capacity;
+    *out_len = 0;
+    return TLY_OK;
+}
+
+static const tly_family slow = {TLY_FAMILY_ABI, 0xF5, 77, "slow", slow_write, slow_plan, slow_pack};
+
+static void *fetch_slowly(void *user) {
+    const fixture *f = user;
+    const tly_client_options options = {.size = sizeof options, .progress_timeout_ms = 800};
+    const tly_fetch_layout layout = {.family = &slow};
+    const tly_fetch_request request = {.size = sizeof request,
+                                       .key = "t0",
+                                       .layouts = &layout,
+                                       .num_layouts = 1,
+                                       .request_flags = TLY_WIRE_ALLOW_TRANSCODE};
+    tly_fetched *fetched;
+    tly_client *client;
+    tly_error error;
+    CHECK_OK(tly_client_connect(f->context, f->address, &options, &client, &error), &error);
+    CHECK_OK(tly_client_fetch(client, &request, &fetched, &error), &error);
+    assert_int_equal(tly_fetched_choice(fetched), 0);
+    tly_fetched_free(fetched);
+    tly_client_free(client);
+    return NULL;
+}
+
+/* The server needs longer than its own time-out, and the client's: whoever waits for it is told
+ * that it is at work, and whoever cannot send because all of its threads are busy is not taken for
+ * silent. */
+static void slow_is_not_silent(void **state) {
+    static const uint64_t shape[] = {1000};
+    tly_server_options options = {.size = sizeof options, .progress_timeout_ms = 400};
+    const uint64_t len = 2u << 20;
+    uint8_t *bytes = put_bytes_of(3, len);
+    plain_bytes out = {0}, entry = {0};
+    tly_families *families;
+    pthread_t thread;
+    put_fixture p;
+    tly_client *client;
+    tly_error error;
+    int fd;
+    (void)state;
+    fixture_init(&p.f);
+    put_folder_make(&p.folder);
+    CHECK_OK(tly_families_new(p.f.context, &families, &error), &error);
+    CHECK_OK(tly_families_add(families, &slow, &error), &error);
+    options.families = families;
+    fixture_add(&p.f, "t0", TLY_U8, 1, shape);
+    start(&p, &options);
+    client = fixture_client(&p.f);
+    assert_int_equal(pthread_create(&thread, NULL, fetch_slowly, &p.f), 0);
+    fd = raw_connect(&p.f);
+    plain_hello(&out, TLY_WIRE_CLIENT_HELLO, 1, 1u << 24);
+    plain_number(&entry, slow.tag, 1);
+    plain_number(&entry, 0, 2);
+    for (uint32_t i = 0; i < 3; i++) { /* there are four threads */
+        plain_request(&out, 2 + i, "t0", &entry, 1, TLY_WIRE_ALLOW_TRANSCODE);
+    }
+    raw_send(fd, &out);
+    usleep(200000);
+    CHECK_OK(put_tensor(client, "up", bytes, len, &error), &error);
+    fixture_expect(client, "up", bytes, len);
+    pthread_join(thread, NULL);
+    close(fd);
+    tly_client_free(client);
+    free(out.at);
+    free(entry.at);
+    free(bytes);
+    fixture_stop(&p.f);
+    tly_server_free(p.f.server);
+    p.f.server = NULL;
+    tly_families_free(families);
+    cleanup(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_when_acknowledged),
@@ -478,6 +584,7 @@ int main(void) {
         cmocka_unit_test(broken_contents),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(a_stalled_upload),
+        cmocka_unit_test(slow_is_not_silent),
         cmocka_unit_test(half_close),
         cmocka_unit_test(errors_cost_a_stream),
         cmocka_unit_test(streams_side_by_side),
