@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdio.h>
 
 #include "pto/profile/element.h"
@@ -450,6 +451,40 @@ static void test_quantization_against_doubles(void **state) {
     }
 }
 
+/* Rows are their elements: every rounding, saturating or not, anything as a value. */
+static void test_quantized_rows(void **state) {
+    (void)state;
+    check_rng rng = {check_seed(46)};
+    for (uint64_t i = 0; i < check_rounds(3000); i++) {
+        uint32_t values[40], count = 1 + (uint32_t)check_below(&rng, 40);
+        uint32_t to = check_below(&rng, 2) == 0 ? TLY_PTO_S8 : TLY_PTO_U8;
+        uint64_t zero = tly_pto_canonical(check_random(&rng), to);
+        uint32_t scale = (uint32_t)(check_below(&rng, 0x7FFFFF) |
+                                    (i % 3 == 0 ? 1 + check_below(&rng, 253) : 120) << 23);
+        tly_pto_numeric_control control = {(uint8_t)check_below(&rng, TLY_PTO_ROUND_HALF_UP + 1),
+                                           check_below(&rng, 2) != 0};
+        uint8_t codes[40], flags = 0, wanted = 0;
+        if (check_below(&rng, 2) == 0) {
+            scale &= 0xFF800000; /* halves are met */
+        }
+        for (uint32_t k = 0; k < count; k++) {
+            float number = (float)check_below(&rng, 8192) * 0.5f - 2048;
+            memcpy(&values[k], &number, sizeof number);
+            values[k] = check_below(&rng, 5) == 0 ? (uint32_t)check_random(&rng) : values[k];
+        }
+        v0->quantize_row(to, &control, scale, zero, values, codes, count, &flags);
+        for (uint32_t k = 0; k < count; k++) {
+            uint64_t code =
+                v0->quantize(TLY_PTO_FP32, to, &control, scale, zero, values[k], &wanted);
+            if (codes[k] != (uint8_t)code) {
+                fail_msg("%08x times %08x, %d, rounding %u: %02x, one by one %02x", values[k],
+                         scale, (int)(int64_t)zero, control.rounding, codes[k], (uint8_t)code);
+            }
+        }
+        assert_int_equal(flags, wanted);
+    }
+}
+
 static void test_mixed_expdif(void **state) {
     (void)state;
     uint8_t flags = 0;
@@ -506,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_post_processing),
         cmocka_unit_test(test_quantization_against_doubles),
+        cmocka_unit_test(test_quantized_rows),
         cmocka_unit_test(test_mixed_expdif),
         cmocka_unit_test(test_integer_elements),
     };

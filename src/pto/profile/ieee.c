@@ -295,6 +295,7 @@ const tly_pto_profile tly_pto_profile_ieee = {
     .is_nan = element_is_nan,
     .convert = tly_pto_ieee_convert,
     .quantize = tly_pto_v0_quantize,
+    .quantize_row = tly_pto_v0_quantize_row,
     .dequantize = tly_pto_v0_dequantize,
     .fused = fused,
     .fused_invalid = fused_invalid,

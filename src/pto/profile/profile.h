@@ -245,6 +245,10 @@ struct tly_pto_profile {
                         uint64_t value, uint8_t *flags);
     uint64_t (*quantize)(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
                          uint64_t scale, uint64_t zero_point, uint64_t value, uint8_t *flags);
+    /* The same of a row of FP32 into S8 or U8; NULL: one by one. */
+    void (*quantize_row)(uint32_t to, const tly_pto_numeric_control *control, uint64_t scale,
+                         uint64_t zero_point, const void *value, void *out, size_t count,
+                         uint8_t *flags);
     uint64_t (*dequantize)(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
                            uint64_t scale, uint64_t zero_point, uint64_t value, uint8_t *flags);
     uint64_t (*fused)(uint32_t dtype, uint64_t addend, uint64_t left, uint64_t right,

@@ -195,6 +195,7 @@ const tly_pto_profile tly_pto_profile_v0 = {
     .is_nan = is_nan,
     .convert = convert,
     .quantize = tly_pto_v0_quantize,
+    .quantize_row = tly_pto_v0_quantize_row,
     .dequantize = tly_pto_v0_dequantize,
     .fused = fused,
     .fused_invalid = fused_invalid,

@@ -8,6 +8,9 @@
 /* asl/arch/profile/reference-quantization */
 uint64_t tly_pto_v0_quantize(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
                              uint64_t scale, uint64_t zero_point, uint64_t value, uint8_t *flags);
+void tly_pto_v0_quantize_row(uint32_t to, const tly_pto_numeric_control *control, uint64_t scale,
+                             uint64_t zero_point, const void *value, void *out, size_t count,
+                             uint8_t *flags);
 uint64_t tly_pto_v0_dequantize(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,
                                uint64_t scale, uint64_t zero_point, uint64_t value, uint8_t *flags);
 

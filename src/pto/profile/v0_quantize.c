@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantization and powers of two in pto-v0: real numbers, rounded once. */
+#include <string.h>
+
+#include "base/bytes.h"
 #include "pto/profile/real.h"
 #include "pto/profile/v0.h"
 
@@ -26,6 +29,61 @@ uint64_t tly_pto_v0_quantize(uint32_t from, uint32_t to, const tly_pto_numeric_c
     uint8_t range_flags = 0; /* here, unlike in a matrix result, the range raises nothing */
     *flags |= rounded.exact ? 0 : TLY_PTO_FLAG_INEXACT;
     return tly_pto_encode_integer(&rounded, to, control->saturating, &range_flags);
+}
+
+/* Whether a number between `lower` and the next integer goes up (1) or not (0). `rest` is what it
+ * has above lower or, if that is negative, below the next. */
+static inline int32_t rounded_up(tly_pto_rounding rounding, int32_t lower, double rest) {
+    int above = rest < 0 ? rest > -0.5 : rest > 0.5; /* half way */
+    int half = (rest == 0.5) | (rest == -0.5), some = rest != 0;
+    switch (rounding) {
+    case TLY_PTO_ROUND_DOWN:
+        return 0;
+    case TLY_PTO_ROUND_UP:
+        return some;
+    case TLY_PTO_ROUND_ZERO:
+        return some & (lower < 0);
+    case TLY_PTO_ROUND_NEAREST_AWAY:
+        return above | (half & (lower >= 0));
+    case TLY_PTO_ROUND_HALF_UP:
+        return above | half;
+    case TLY_PTO_ROUND_ODD:
+        return some & ((lower & 1) == 0);
+    default:
+        return above | (half & lower & 1);
+    }
+}
+
+void tly_pto_v0_quantize_row(uint32_t to, const tly_pto_numeric_control *control, uint64_t scale,
+                             uint64_t zero_point, const void *value, void *out, size_t count,
+                             uint8_t *flags) {
+    const uint8_t *in = value;
+    uint8_t *codes = out;
+    double factor = tly_pto_real_of(TLY_PTO_FP32, scale);
+    int32_t zero = (int32_t)zero_value(zero_point, to), inexact = 0;
+    int32_t lowest = (int32_t)(int64_t)tly_pto_integer_minimum(to);
+    int32_t highest = (int32_t)(int64_t)tly_pto_integer_maximum(to);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = tly_base_load_u32(in + i * sizeof bits);
+        float number;
+        memcpy(&number, &bits, sizeof number);
+        double product = (double)number * factor; /* exact */
+        if (!(product > -0x1p30 && product < 0x1p30)) {
+            codes[i] = (uint8_t)tly_pto_v0_quantize(TLY_PTO_FP32, to, control, scale, zero_point,
+                                                    bits, flags);
+            continue;
+        }
+        int32_t cut = (int32_t)product;
+        double rest = product - cut;
+        int32_t lower = cut + zero - (rest < 0);
+        int32_t code = lower + rounded_up((tly_pto_rounding)control->rounding, lower, rest);
+        inexact |= rest != 0;
+        if (control->saturating) {
+            code = code < lowest ? lowest : code > highest ? highest : code;
+        }
+        codes[i] = (uint8_t)code;
+    }
+    *flags |= inexact != 0 ? TLY_PTO_FLAG_INEXACT : 0;
 }
 
 uint64_t tly_pto_v0_dequantize(uint32_t from, uint32_t to, const tly_pto_numeric_control *control,

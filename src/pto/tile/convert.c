@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversion of element types (asl/tile/model/numeric/formats). */
+#include "base/bytes.h"
 #include "pto/profile/element.h"
 #include "pto/tile/handlers.h"
 #include "pto/tile/header.h"
@@ -202,12 +203,67 @@ static uint64_t dequantize_one(const tly_pto_machine *m, tly_pto_plan *plan, uin
                                   &plan->flags);
 }
 
+static bool quantize_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *to = &plan->results[0], *from = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    if (m->profile->quantize_row == NULL || from->data_type != TLY_PTO_FP32 ||
+        to->layout != ROW_MAJOR || !tly_pto_stored_is_read(in, from->data_type)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = (uint8_t)tly_pto_stored_extension(to->data_type);
+    for (uint32_t row = 0; row < to->valid_rows; row++) {
+        m->profile->quantize_row(to->data_type, &plan->control, plan->scalar0, plan->scalar1,
+                                 in->bytes + (size_t)row * from->columns * 4,
+                                 out->bytes + (size_t)row * to->columns, to->valid_columns,
+                                 &plan->flags);
+    }
+    tly_pto_finish_result(m, plan, 0, TLY_PTO_PAD_NULL);
+    return true;
+}
+
+/* Each of the 256 codes once. */
+static bool dequantize_rows(tly_pto_machine *m, tly_pto_plan *plan) {
+    const tly_pto_tile *to = &plan->results[0], *from = tly_pto_plan_source(m, plan, 0);
+    const tly_pto_elements *in = tly_pto_plan_source_elements(m, plan, 0);
+    uint32_t numbers[256];
+    bool known[256] = {false};
+    if (to->data_type != TLY_PTO_FP32 || to->layout != ROW_MAJOR ||
+        !tly_pto_stored_is_read(in, from->data_type)) {
+        return false;
+    }
+    tly_pto_elements *out = tly_pto_begin_result(m, plan, 0);
+    out->extensions = TLY_PTO_BY_ZEROS;
+    for (uint32_t row = 0; row < to->valid_rows; row++) {
+        const uint8_t *codes = in->bytes + (size_t)row * from->columns;
+        uint8_t *bytes = out->bytes + (size_t)row * to->columns * 4;
+        for (uint32_t i = 0; i < to->valid_columns; i++) {
+            uint8_t code = codes[i];
+            if (!known[code]) {
+                numbers[code] = (uint32_t)m->profile->dequantize(from->data_type, to->data_type,
+                                                                 &plan->control, plan->scalar0,
+                                                                 plan->scalar1, code, &plan->flags);
+                known[code] = true;
+            }
+            tly_base_store_u32(bytes + (size_t)i * 4, numbers[code]);
+        }
+    }
+    tly_pto_finish_result(m, plan, 0, TLY_PTO_PAD_NULL);
+    return true;
+}
+
 bool tly_pto_run_quantize(tly_pto_machine *m, tly_pto_plan *plan) {
+    if (quantize_rows(m, plan)) {
+        return true;
+    }
     convert_tile(m, plan, quantize_one, TLY_PTO_PAD_NULL);
     return true;
 }
 
 bool tly_pto_run_dequantize(tly_pto_machine *m, tly_pto_plan *plan) {
+    if (dequantize_rows(m, plan)) {
+        return true;
+    }
     convert_tile(m, plan, dequantize_one, TLY_PTO_PAD_NULL);
     return true;
 }
