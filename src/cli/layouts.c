@@ -20,18 +20,33 @@ static const struct core_layout {
 } core_layouts[] = {
     {TLY_LAYOUT_ROW_MAJOR, "row-major", "the last index runs fastest"},
     {TLY_LAYOUT_COL_MAJOR, "col-major", "the first index runs fastest"},
+    {TLY_LAYOUT_STRIDED, "strided", "row-major, with its strides"},
+    {TLY_LAYOUT_TILED, "tiled", "tiles of the last axes"},
+    {TLY_LAYOUT_MORTON, "morton", "along a Z-order curve"},
+    {TLY_LAYOUT_HILBERT, "hilbert", "along a Hilbert curve"},
+    {TLY_LAYOUT_BLOCK_PAGED, "block-paged", "pages of the first axis"},
+    {TLY_LAYOUT_COO, "coo", "sparse: coordinates and values"},
+    {TLY_LAYOUT_CSR, "csr", "sparse: compressed rows"},
+    {TLY_LAYOUT_CSC, "csc", "sparse: compressed columns"},
+    {TLY_LAYOUT_CSF, "csf", "sparse: fibres"},
 };
 
-#define NUM_CORE (sizeof core_layouts / sizeof core_layouts[0])
+#define NUM_CORE  (sizeof core_layouts / sizeof core_layouts[0])
+#define NUM_PLAIN 2 /* of these, a tag says everything */
 
-uint8_t tly_layouts_core_tag(const char *text) {
-    for (uint32_t i = 0; i < NUM_CORE; i++) {
+/* Among the first `num`; 0: not there. */
+static uint8_t find_core(const char *text, uint32_t num) {
+    for (uint32_t i = 0; i < num; i++) {
         if (strcasecmp(text, tly_layout_name(core_layouts[i].tag)) == 0 ||
             strcasecmp(text, core_layouts[i].also) == 0) {
             return core_layouts[i].tag;
         }
     }
     return 0;
+}
+
+uint8_t tly_layouts_core_tag(const char *text) {
+    return find_core(text, NUM_PLAIN);
 }
 
 void tly_layouts_init(tly_layouts *layouts) {
@@ -179,7 +194,7 @@ tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transpose
         layouts->asked = layouts->native = 1;
         return TLY_OK;
     }
-    uint8_t core = tly_layouts_core_tag(text);
+    uint8_t core = find_core(text, NUM_CORE);
     if (core != 0) {
         return add(layouts, core, NULL, error);
     }

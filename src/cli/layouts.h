@@ -32,11 +32,11 @@ void tly_layouts_init(tly_layouts *layouts);
 /* May the answer come in a layout that is not in the list? */
 int tly_layouts_takes_native(const tly_layouts *layouts);
 
-/* Adds what `text` names, in upper or lower case: "native"; "row-major" or "column-major"; a
- * built-in panel, in every element type that it has (the server skips those that are not the
- * tensor's); a layout of a plug-in, as NAME or NAME:ARGUMENTS; or else a file with a serialised
- * profile. `transposed`: panels are of a tensor stored
- * N x K. Errors: NOT_FOUND (neither, with the nearest name), those of tly_panel_decode, LIMIT. */
+/* Adds what `text` names, in upper or lower case: "native"; a core layout; a built-in panel, in
+ * every element type that it has (the server skips those that are not the tensor's); a layout of a
+ * plug-in, as NAME or NAME:ARGUMENTS; or else a file with a serialised profile. `transposed`:
+ * panels are of a tensor stored N x K. Errors: NOT_FOUND (neither, with the nearest name), those of
+ * tly_panel_decode, LIMIT. */
 tly_status tly_layouts_add(tly_layouts *layouts, const char *text, int transposed,
                            tly_error *error);
 

@@ -158,6 +158,12 @@ static tly_status make_wire(tly_client *client, const tly_client_options *option
         {.tag = TLY_LAYOUT_STRIDED},
         {.tag = TLY_LAYOUT_TILED},
         {.tag = TLY_LAYOUT_MORTON},
+        {.tag = TLY_LAYOUT_HILBERT},
+        {.tag = TLY_LAYOUT_BLOCK_PAGED},
+        {.tag = TLY_LAYOUT_COO},
+        {.tag = TLY_LAYOUT_CSR},
+        {.tag = TLY_LAYOUT_CSC},
+        {.tag = TLY_LAYOUT_CSF},
         {.tag = TLY_PANEL_LAYOUT_TAG}, /* no profile: any that a request names */
         tly_net_range_announcement(),
         {.tag = 0}, /* room for two more */

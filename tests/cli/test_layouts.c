@@ -80,6 +80,34 @@ static void case_does_not_matter(void **state) {
     assert_true(tly_layouts_takes_native(&layouts));
 }
 
+/* All core layouts that a server makes can be asked for; two of them are also names for places of
+ * programs, where a tag alone has to say everything. */
+static void core_layouts(void **state) {
+    static const struct {
+        const char *name;
+        uint8_t tag;
+        int is_plain;
+    } all[] = {{"row-major", TLY_LAYOUT_ROW_MAJOR, 1},
+               {"column-major", TLY_LAYOUT_COL_MAJOR, 1},
+               {"strided", TLY_LAYOUT_STRIDED, 0},
+               {"tiled", TLY_LAYOUT_TILED, 0},
+               {"morton", TLY_LAYOUT_MORTON, 0},
+               {"hilbert", TLY_LAYOUT_HILBERT, 0},
+               {"coo", TLY_LAYOUT_COO, 0},
+               {"csr", TLY_LAYOUT_CSR, 0},
+               {"csc", TLY_LAYOUT_CSC, 0},
+               {"csf", TLY_LAYOUT_CSF, 0},
+               {"block-paged", TLY_LAYOUT_BLOCK_PAGED, 0}};
+    (void)state;
+    tly_layouts_init(&layouts);
+    for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        CHECK_OK(tly_layouts_add(&layouts, all[i].name, 0, &error), &error);
+        assert_int_equal(layouts.num, i + 1);
+        assert_int_equal(layouts.entries[i].tag, all[i].tag);
+        assert_int_equal(tly_layouts_core_tag(all[i].name), all[i].is_plain ? all[i].tag : 0);
+    }
+}
+
 static void misspelt_names_are_answered(void **state) {
     (void)state;
     tly_layouts_init(&layouts);
@@ -162,6 +190,7 @@ int main(void) {
         cmocka_unit_test(core_names_are_those_of_the_format),
         cmocka_unit_test(a_panel_comes_in_every_type_it_has),
         cmocka_unit_test(case_does_not_matter),
+        cmocka_unit_test(core_layouts),
         cmocka_unit_test(misspelt_names_are_answered),
         cmocka_unit_test(profiles_come_from_files),
         cmocka_unit_test(too_many_are_refused),
