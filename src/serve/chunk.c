@@ -6,16 +6,18 @@
 #define MAX_SPARE    8
 #define PAGE_ALIGNED 4096
 
-static int is_far(const serve_stream *s) {
-    return s->answer != NULL && s->answer->answer.blocks != NULL;
+/* Tensors that are elsewhere have a limit of their own: a store that keeps silent holds up nobody
+ * who packs from a file. Nor does a client that puts slowly, whose bound is its connection's. */
+static uint64_t *share_of(const serve_stream *s) {
+    tly_server *server = s->conn->server;
+    return s->upload != NULL                                       ? &server->coming
+           : s->answer != NULL && s->answer->answer.blocks != NULL ? &server->far
+                                                                   : &server->packing;
 }
 
-/* Tensors that are elsewhere have a limit of their own: a store that keeps silent holds up nobody
- * who packs from a file. */
 int tly_serve_has_room(const serve_stream *s, uint64_t len) {
-    const tly_server *server = s->conn->server;
-    uint64_t used = is_far(s) ? server->far_buffered : server->buffered - server->far_buffered;
-    return used == 0 || used + len <= server->options.max_packing_len;
+    uint64_t used = *share_of(s);
+    return used == 0 || used + len <= s->conn->server->options.max_packing_len;
 }
 
 serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len) {
@@ -48,8 +50,9 @@ serve_chunk *tly_serve_take_chunk(serve_stream *s, size_t len) {
     s->conn->chunks = chunk;
     s->conn->buffered += len;
     server->buffered += len;
-    chunk->is_far = is_far(s);
-    server->far_buffered += chunk->is_far ? len : 0;
+    chunk->share = share_of(s);
+    *chunk->share += len;
+    s->conn->coming += chunk->share == &server->coming ? len : 0;
     if (server->buffered > atomic_load(&server->max_buffered)) {
         atomic_store(&server->max_buffered, server->buffered);
     }
@@ -70,7 +73,8 @@ void tly_serve_give_chunk(serve_conn *c, serve_chunk *chunk) {
     *link = chunk->next;
     c->buffered -= chunk->len;
     server->buffered -= chunk->len;
-    server->far_buffered -= chunk->is_far ? chunk->len : 0;
+    *chunk->share -= chunk->len;
+    c->coming -= chunk->share == &server->coming ? chunk->len : 0;
     if (server->starving) {
         server->starving = 0;
         uv_async_send(&server->fed);

@@ -147,7 +147,7 @@ static size_t write_metrics(const tly_server *s, char *out, size_t capacity) {
         {"tilery_requests_failed_total", "counter", "Requests answered with an error.", s->failed},
         {"tilery_sent_bytes_total", "counter", "Bytes handed to the system.", s->sent_len},
         {"tilery_packing_buffered_bytes", "gauge", "Packed pieces that wait to be sent.",
-         s->buffered},
+         s->packing + s->far},
         {"tilery_cache_packings_total", "counter", "Variants packed into the cache.", s->packings},
         {"tilery_cache_hits_total", "counter", "Answers from a variant that was there.", s->shared},
         {"tilery_cache_restored_total", "counter", "Variants that an earlier run had kept.",

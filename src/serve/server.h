@@ -58,8 +58,10 @@ struct tly_server {
     uint64_t next_conn; /* for the log */
     serve_chunk *spare; /* chunks kept for reuse */
     uint32_t num_spare;
-    uint64_t buffered;     /* bytes of chunks in use */
-    uint64_t far_buffered; /* of them, those of tensors that are elsewhere, and may wait long */
+    uint64_t buffered; /* bytes of chunks in use; of them: */
+    uint64_t packing;  /* packed pieces */
+    uint64_t far;      /* those of tensors that are elsewhere, and may wait long */
+    uint64_t coming;   /* pieces of uploads */
     uint8_t layouts[TLY_ANSWER_LAYOUTS_LEN], local_layouts[TLY_ANSWER_LAYOUTS_LEN];
     tly_wire_layouts layout_list, local_list; /* announced over the network; on this machine */
     tly_net_tls_library tls;                  /* read with the first tls: address */
@@ -78,7 +80,7 @@ struct serve_chunk {
     serve_stream *stream;
     uint32_t refs; /* frames that have not left */
     uint32_t is_native;
-    int is_far;      /* see far_buffered */
+    uint64_t *share; /* of the server's `buffered` */
     size_t capacity; /* bytes of data */
     uint64_t len;    /* bytes in use */
     uint8_t *data;
@@ -185,6 +187,7 @@ struct serve_conn {
     serve_stream *streams;
     serve_chunk *chunks; /* in use */
     uint64_t buffered;   /* bytes of them, and of native frames queued */
+    uint64_t coming;     /* of them, pieces of uploads, which wait for the peer */
     uint32_t num_jobs;
     int starved;           /* packing waits for memory that others hold */
     uint64_t probe_budget; /* bytes of probe work that this peer may still cause */

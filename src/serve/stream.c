@@ -98,6 +98,11 @@ static uint64_t data_limit(const serve_conn *c) {
     return c->server->options.max_queued_len / 2;
 }
 
+/* What is on its way out. */
+static uint64_t going(const serve_conn *c) {
+    return c->buffered - c->coming;
+}
+
 /* How much is packed in one piece. Small pieces leave earlier; large ones read the source better,
  * since a piece of a panel takes a strip of every row. */
 static uint64_t chunk_len(const serve_conn *c, uint64_t total) {
@@ -188,7 +193,7 @@ int tly_serve_ends_soon(const serve_stream *s) {
 static void pump_native(serve_stream *s) {
     serve_conn *c = s->conn;
     tly_error error;
-    while (s->part < s->num_parts && c->buffered < data_limit(c)) {
+    while (s->part < s->num_parts && going(c) < data_limit(c)) {
         const tly_catalogue_bytes *part = &s->parts[s->part];
         uint64_t len = part_left(s, part);
         if (s->part_done == part->len) {
@@ -342,7 +347,7 @@ static int start_job(serve_stream *s) {
     }
     len = s->next_unit + count == s->num_units ? tly_maker_len(s->maker) - s->next_unit * unit
                                                : count * unit;
-    if (c->buffered != 0 && c->buffered + len > data_limit(c)) {
+    if (going(c) != 0 && going(c) + len > data_limit(c)) {
         return 0;
     }
     if (!tly_serve_has_room(s, len)) {

@@ -4,6 +4,8 @@
 #include "serve/put.h"
 #include "serve/raw.h"
 
+#include <time.h>
+
 #include <tilery/family.h>
 
 #include "vectors.h"
@@ -576,6 +578,55 @@ static void slow_is_not_silent(void **state) {
     cleanup(&p);
 }
 
+/* An upload that comes slowly holds memory for as long as it likes: not that of answers, on its own
+ * connection or on another. */
+static void uploads_hold_up_no_answer(void **state) {
+    static const uint64_t shape[] = {512, 512}; /* 1 MiB of f32 */
+    static const uint8_t col_major[] = {TLY_LAYOUT_COL_MAJOR};
+    const tly_server_options options = {
+        .size = sizeof options, .max_queued_len = 1u << 20, .max_packing_len = 300u << 10};
+    plain_bytes out = {0}, put = {0}, entry = {0}, none = {0};
+    struct timespec from, to;
+    put_fixture p;
+    int fds[2];
+    (void)state;
+    fixture_init(&p.f);
+    put_folder_make(&p.folder);
+    fixture_add(&p.f, "w", TLY_F32, 2, shape);
+    start(&p, &options);
+    for (int i = 0; i < 2; i++) {
+        fds[i] = raw_connect(&p.f);
+        plain_hello(&out, TLY_WIRE_CLIENT_HELLO, 1, 1u << 24);
+        raw_send(fds[i], &out);
+    }
+    plain_number(&put, 1, 4);
+    plain_put(&put, "u", 1);
+    plain_number(&put, 53, 4);
+    plain_tensor(&put, 1u << 20, 0, 0, 0);
+    plain_number(&put, 1u << 20, 8);
+    plain_message(&out, TLY_WIRE_TENSOR_PUT, 2, put.at, put.len);
+    raw_send(fds[0], &out); /* and no byte of it */
+    usleep(50000);
+    plain_put(&entry, col_major, sizeof col_major);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < 2; i++) {
+        plain_request(&out, 3, "w", &entry, 1, TLY_WIRE_ALLOW_TRANSCODE);
+        plain_request(&out, 4, "w", &none, 0, 0);
+        raw_send(fds[i], &out);
+        raw_expect(fds[i], TLY_WIRE_TENSOR_DATA_END);
+        raw_expect(fds[i], TLY_WIRE_TENSOR_DATA_END);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    assert_true(to.tv_sec - from.tv_sec < 5);
+    for (int i = 0; i < 2; i++) {
+        close(fds[i]);
+    }
+    free(out.at);
+    free(put.at);
+    free(entry.at);
+    cleanup(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_when_acknowledged),
@@ -585,6 +636,7 @@ int main(void) {
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(a_stalled_upload),
         cmocka_unit_test(slow_is_not_silent),
+        cmocka_unit_test(uploads_hold_up_no_answer),
         cmocka_unit_test(half_close),
         cmocka_unit_test(errors_cost_a_stream),
         cmocka_unit_test(streams_side_by_side),
