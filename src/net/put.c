@@ -38,6 +38,24 @@ static void drop_tokens(tly_client *client) {
     }
 }
 
+/* Nothing can be sent any more; the server may have said why, and that is still there to be read.
+ */
+static tly_status why_closed(tly_client *client, tly_status status, tly_error *error) {
+    tly_wire_event event;
+    tly_net_result result = TLY_NET_OK;
+    uint64_t len;
+    while (result == TLY_NET_OK) {
+        tly_wire_next(client->wire, &event);
+        if (event.kind == TLY_WIRE_EVENT_ERROR) {
+            return tly_client_refusal(client, &event, error);
+        }
+        if (event.kind == TLY_WIRE_EVENT_NONE) {
+            result = tly_net_receive(&client->channel, client->wire, &len);
+        }
+    }
+    return status;
+}
+
 static tly_status send_buffer(tly_client *client, const tly_put_request *request, uint32_t stream,
                               const uint8_t *at, uint64_t len, uint64_t *done, uint64_t total,
                               tly_error *error) {
@@ -50,13 +68,6 @@ static tly_status send_buffer(tly_client *client, const tly_put_request *request
         tly_status status = tly_wire_send_data(client->wire, stream, at, n, NULL, error);
         if (status == TLY_OK) {
             status = tly_client_flush(client, error);
-        }
-        if (status == TLY_CLOSED) { /* the server may have said why */
-            if (tly_client_event(client, &event, NULL) == TLY_OK &&
-                event.kind == TLY_WIRE_EVENT_ERROR) {
-                return tly_client_refusal(client, &event, error);
-            }
-            return status;
         }
         drop_tokens(client);
         if (status == TLY_OK) {
@@ -101,7 +112,7 @@ static tly_status send_all(tly_client *client, const tly_put_request *request, u
         }
     }
     drop_tokens(client);
-    return status;
+    return status == TLY_CLOSED ? why_closed(client, status, error) : status;
 }
 
 static tly_status put(tly_client *client, const tly_put_request *request, tly_error *error) {

@@ -343,6 +343,51 @@ static void destination_and_progress(void **state) {
     }
 }
 
+/* Says HELLO, then no to the tensor that begins to come, and closes in the middle of it. */
+static void *curt_thread(void *user) {
+    liar *l = user;
+    int fd = accept(l->fd, NULL, NULL);
+    plain_bytes out = {0};
+    char scratch[4096];
+    assert_true(fd >= 0);
+    assert_true(recv(fd, scratch, sizeof scratch, 0) > 0);
+    plain_hello(&out, TLY_WIRE_SERVER_HELLO, 1, 1u << 24);
+    send(fd, out.at, out.len, MSG_NOSIGNAL);
+    assert_true(recv(fd, scratch, sizeof scratch, 0) > 0);
+    out.len = 0;
+    put_error(&out, 2, TLY_WIRE_BUSY, "not now");
+    usleep(50000); /* the client waits for room by now, and does not look */
+    send(fd, out.at, out.len, MSG_NOSIGNAL);
+    close(fd);
+    free(out.at);
+    return NULL;
+}
+
+static void last_word_of_a_server(void **state) {
+    const uint64_t len = 4u << 20;
+    uint8_t *bytes = calloc(1, (size_t)len);
+    const void *buffers[] = {bytes};
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    const tly_put_request request = {
+        .size = sizeof request, .key = "w", .descriptor = &d, .buffers = buffers};
+    tly_context *context;
+    tly_client *client;
+    tly_error error;
+    liar l;
+    (void)state;
+    liar_init(&l);
+    assert_int_equal(pthread_create(&l.thread, NULL, curt_thread, &l), 0);
+    assert_int_equal(tly_context_new(NULL, &context, NULL), TLY_OK);
+    assert_int_equal(tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 1, &len), TLY_OK);
+    CHECK_OK(tly_client_connect(context, l.address, NULL, &client, &error), &error);
+    CHECK_RULE(tly_client_put(client, &request, &error), &error, TLY_PEER, "server-busy");
+    tly_client_free(client);
+    tly_context_free(context);
+    liar_cleanup(&l);
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(breaks_off),
@@ -352,6 +397,7 @@ int main(void) {
         cmocka_unit_test(breaks_the_rules),
         cmocka_unit_test(promises_the_moon),
         cmocka_unit_test(destination_and_progress),
+        cmocka_unit_test(last_word_of_a_server),
     };
     return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
 }
