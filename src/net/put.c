@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One tensor to the server. Frames leave from the caller's buffers; between them we look whether
  * the server has given the upload up, so that a refusal does not cost a transfer. */
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
@@ -10,15 +11,26 @@
 
 #define FRAME_LEN (UINT64_C(1) << 20)
 
-/* The next event if there is one without waiting. */
+/* The next event if there is one without waiting, not even for the rest of a message or record: the
+ * server may in its turn wait for ours. */
 static tly_status look(tly_client *client, tly_wire_event *out_event, tly_error *error) {
-    struct pollfd p = {client->channel.fd, POLLIN, 0};
+    int fd = client->channel.fd, flags = fcntl(fd, F_GETFL);
+    struct pollfd p = {fd, POLLIN, 0};
+    tly_net_result result;
+    uint64_t len;
     tly_wire_next(client->wire, out_event);
     if (out_event->kind != TLY_WIRE_EVENT_NONE ||
         (!tly_net_has_pending(&client->channel) && poll(&p, 1, 0) <= 0)) {
         return TLY_OK;
     }
-    return tly_client_event(client, out_event, error);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    result = tly_net_receive(&client->channel, client->wire, &len);
+    fcntl(fd, F_SETFL, flags);
+    if (result != TLY_NET_OK && result != TLY_NET_AGAIN) {
+        return tly_client_fail_io(client, result, "receive from", error);
+    }
+    tly_wire_next(client->wire, out_event);
+    return TLY_OK;
 }
 
 /* What an event means for the upload on `stream`. `out_done` is set by the acknowledgement. */

@@ -388,6 +388,65 @@ static void last_word_of_a_server(void **state) {
     free(bytes);
 }
 
+#define HALTING_LEN (UINT64_C(4) << 20)
+
+/* Half a message comes while a tensor goes out, and the other half when it has gone. */
+static void *halting_thread(void *user) {
+    const uint64_t coming = 12 + 4 + 1 + 4 + 53 + 8 + 4 * 20 + HALTING_LEN + 12;
+    liar *l = user;
+    int fd = accept(l->fd, NULL, NULL);
+    plain_bytes out = {0};
+    char scratch[65536];
+    uint64_t come = 0;
+    assert_true(fd >= 0);
+    assert_true(recv(fd, scratch, sizeof scratch, 0) > 0);
+    plain_hello(&out, TLY_WIRE_SERVER_HELLO, 1, 1u << 24);
+    send(fd, out.at, out.len, MSG_NOSIGNAL);
+    out.len = 0;
+    plain_message(&out, TLY_WIRE_PING, 1, NULL, 0);
+    plain_message(&out, TLY_WIRE_TENSOR_PUT_ACK, 2, NULL, 0);
+    send(fd, out.at, 6, MSG_NOSIGNAL);
+    while (come < coming) {
+        ssize_t n = recv(fd, scratch, sizeof scratch, 0);
+        if (n <= 0) {
+            break; /* the client says what it did not like */
+        }
+        come += (uint64_t)n;
+    }
+    send(fd, out.at + 6, out.len - 6, MSG_NOSIGNAL);
+    while (recv(fd, scratch, sizeof scratch, 0) > 0) {
+    }
+    close(fd);
+    free(out.at);
+    return NULL;
+}
+
+static void half_a_message_holds_up_nothing(void **state) {
+    const tly_client_options options = {.size = sizeof options, .progress_timeout_ms = 1000};
+    const uint64_t len = HALTING_LEN;
+    uint8_t *bytes = calloc(1, (size_t)len);
+    const void *buffers[] = {bytes};
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    const tly_put_request request = {
+        .size = sizeof request, .key = "w", .descriptor = &d, .buffers = buffers};
+    tly_context *context;
+    tly_client *client;
+    tly_error error;
+    liar l;
+    (void)state;
+    liar_init(&l);
+    assert_int_equal(pthread_create(&l.thread, NULL, halting_thread, &l), 0);
+    assert_int_equal(tly_context_new(NULL, &context, NULL), TLY_OK);
+    assert_int_equal(tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 1, &len), TLY_OK);
+    CHECK_OK(tly_client_connect(context, l.address, &options, &client, &error), &error);
+    CHECK_OK(tly_client_put(client, &request, &error), &error);
+    tly_client_free(client);
+    tly_context_free(context);
+    liar_cleanup(&l);
+    free(bytes);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(breaks_off),
@@ -398,6 +457,7 @@ int main(void) {
         cmocka_unit_test(promises_the_moon),
         cmocka_unit_test(destination_and_progress),
         cmocka_unit_test(last_word_of_a_server),
+        cmocka_unit_test(half_a_message_holds_up_nothing),
     };
     return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
 }
