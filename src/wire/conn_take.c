@@ -217,6 +217,11 @@ static tly_status take_descriptor(tly_wire *w) {
         if (s == NULL) {
             return status;
         }
+    } else if (s->parallel_ok) { /* the answer comes in one: no shard can be of it */
+        s->parallel_ok = 0;
+        if (w->parallel_origin == s->id) {
+            w->parallel_origin = 0;
+        }
     }
     if (!take_member(w, s, &status)) {
         return status;

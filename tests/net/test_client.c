@@ -447,6 +447,63 @@ static void half_a_message_holds_up_nothing(void **state) {
     free(bytes);
 }
 
+/* The descriptor of `num` bytes, or of a shard of `parent` bytes, with its transport fields. */
+static void put_part(plain_bytes *out, uint32_t stream, uint64_t num, uint64_t parent,
+                     uint64_t offset, uint32_t index, uint32_t shards) {
+    plain_bytes p = {0};
+    plain_tensor(&p, num, parent, offset, 0);
+    plain_number(&p, num, 8);
+    plain_number(&p, index, 4);
+    plain_number(&p, shards, 4);
+    plain_message(out, TLY_WIRE_TENSOR_DESCRIPTOR, stream, p.at, p.len);
+    free(p.at);
+}
+
+static void put_frame(plain_bytes *out, uint32_t stream, uint64_t num) {
+    plain_bytes p = {0};
+    plain_number(&p, 0, 8);
+    for (uint64_t i = 0; i < num; i++) {
+        plain_number(&p, i, 1);
+    }
+    plain_message(out, TLY_WIRE_TENSOR_DATA, stream, p.at, p.len);
+    free(p.at);
+}
+
+/* An answer that came in one has no shards: what says so would be put into memory that was taken
+ * for another shape. */
+static void shard_of_an_answer_in_one(void **state) {
+    static const uint64_t parents[] = {UINT64_C(1) << 40, 16};
+    for (int i = 0; i < 4; i++) {
+        tly_client_options options = {.size = sizeof options, .progress_timeout_ms = 300};
+        const tly_fetch_request request = {
+            .size = sizeof request, .key = "w", .request_flags = TLY_WIRE_PARALLEL_OK};
+        uint64_t parent = parents[i % 2];
+        tly_context *context;
+        tly_client *client;
+        tly_fetched *fetched;
+        tly_error error;
+        liar l;
+        (void)state;
+        liar_init(&l);
+        plain_hello(&l.script, TLY_WIRE_SERVER_HELLO, 1, 1u << 24);
+        put_part(&l.script, 2, 16, 0, 0, 0, 1);
+        if (i / 2 != 0) {
+            put_frame(&l.script, 2, 8);
+        }
+        put_part(&l.script, 0x80000001u, 8, parent, parent / 2, 1, 2);
+        put_frame(&l.script, 0x80000001u, 8);
+        l.stays = 1;
+        liar_start(&l);
+        assert_int_equal(tly_context_new(NULL, &context, NULL), TLY_OK);
+        CHECK_OK(tly_client_connect(context, l.address, &options, &client, &error), &error);
+        CHECK_RULE(tly_client_fetch(client, &request, &fetched, &error), &error, TLY_PROTOCOL,
+                   "desc-unasked");
+        tly_client_free(client);
+        tly_context_free(context);
+        liar_cleanup(&l);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(breaks_off),
@@ -456,6 +513,7 @@ int main(void) {
         cmocka_unit_test(breaks_the_rules),
         cmocka_unit_test(promises_the_moon),
         cmocka_unit_test(destination_and_progress),
+        cmocka_unit_test(shard_of_an_answer_in_one),
         cmocka_unit_test(last_word_of_a_server),
         cmocka_unit_test(half_a_message_holds_up_nothing),
     };
