@@ -151,12 +151,12 @@ static tly_status check_all(tly_cli *cli, tly_server *server, tly_error *error) 
     return status;
 }
 
-/* Each connection is an open file; the system lets us have more than it gives at first. */
-static void allow_files(uint64_t max_connections) {
+/* Each connection is an open file, and each container, also each tensor that was put; the system
+ * lets us have more than it gives at first. */
+static void allow_files(void) {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)(max_connections + max_connections / 4 + 256);
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
-        limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
@@ -171,7 +171,6 @@ static tly_status run(tly_cli *cli, tly_serve_now *now, tly_error *error) {
     if (status != TLY_OK) {
         return status;
     }
-    allow_files(tly_cli_number(cli, TLY_CLI_SERVE_MAX_CONNECTIONS, 64));
     served = now;
     handle_signals(on_signal);
     announce(cli, now->catalogue, server);
@@ -245,6 +244,7 @@ tly_status tly_cli_run_serve(tly_cli *cli, tly_error *error) {
                              "there is nothing to serve: name a container, --urls FILE, or "
                              "--uploads FOLDER");
     }
+    allow_files();
     status = tly_cli_context(cli, &context, error);
     if (status == TLY_OK) {
         now.context = context;

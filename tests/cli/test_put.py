@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -48,6 +49,24 @@ class Put(CommandTest):
         with self.taking() as server:       # and they are there again
             self.assertEqual(server.hello["tensors"], 3)
             self.expect("w", self.raw)
+
+    def test_more_tensors_than_files_at_first(self):
+        """Each is a file that stays open; what the system lets us have at first is not the end."""
+        many = self.folder / "many.safetensors"
+        samples.safetensors(many, {f"t{i}": ("U8", (1,), bytes([i])) for i in range(80)})
+        self.good("import", many, "-o", self.folder / "many.hrry")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for round in range(2):              # the second finds them there
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+            try:
+                server = self.taking().__enter__()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            try:
+                self.assertEqual(server.hello["tensors"], 80 * round)
+                self.good("put", self.address, self.folder / "many.hrry")
+            finally:
+                server.__exit__(None, None, None)
 
     def test_one_under_another_name(self):
         with self.taking(self.file):
