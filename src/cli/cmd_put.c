@@ -177,6 +177,9 @@ tly_status tly_cli_run_put(tly_cli *cli, tly_error *error) {
     }
     if (status == TLY_OK) {
         report(&job, tly_bench_now() - started);
+    } else if (job.num != 0) {
+        fprintf(stderr, "tilery: put: acknowledged before that: %llu tensor%s\n",
+                (unsigned long long)job.num, tly_text_s(job.num));
     }
     tly_store_free(store);
     return status;

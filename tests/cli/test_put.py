@@ -45,7 +45,9 @@ class Put(CommandTest):
             self.expect("w", self.raw)
             self.expect("v", bytes(range(16)))
             self.expect("empty", b"")
-        self.assertEqual(server.stats["put"], 3)
+            self.fails(6, "acknowledged before that: 1 tensor\n", "put", self.address, self.file, "empty",
+                       "nothing")
+        self.assertEqual(server.stats["put"], 4)
         with self.taking() as server:       # and they are there again
             self.assertEqual(server.hello["tensors"], 3)
             self.expect("w", self.raw)

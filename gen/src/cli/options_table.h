@@ -1177,7 +1177,7 @@ const tly_cli_exit tly_cli_exits[] = {
     {4, ""},
     {5, ""},
     {6, ""},
-    {7, "nothing was written; the server's own messages say more"},
+    {7, "nothing was written here; the server's own messages say more"},
     {8, "run it with --trace text to see how it came there"},
     {9, ""},
     {70, "please report it with the command line and this message"},
