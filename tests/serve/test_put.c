@@ -476,7 +476,7 @@ static void vector_sessions(void **state) {
 }
 
 /* A family that takes its time. */
-#define SLOW_MS 1100
+#define SLOW_MS 1500
 
 static int32_t slow_plan(const tly_family_tensor *tensor, uint64_t *out_len,
                          uint32_t *out_alignment, char *why, size_t why_capacity) {
@@ -511,7 +511,7 @@ static const tly_family slow = {TLY_FAMILY_ABI, 0xF5, 77, "slow", slow_write, sl
 
 static void *fetch_slowly(void *user) {
     const fixture *f = user;
-    const tly_client_options options = {.size = sizeof options, .progress_timeout_ms = 800};
+    const tly_client_options options = {.size = sizeof options, .progress_timeout_ms = 1200};
     const tly_fetch_layout layout = {.family = &slow};
     const tly_fetch_request request = {.size = sizeof request,
                                        .key = "t0",
@@ -534,7 +534,7 @@ static void *fetch_slowly(void *user) {
  * silent. */
 static void slow_is_not_silent(void **state) {
     static const uint64_t shape[] = {1000};
-    tly_server_options options = {.size = sizeof options, .progress_timeout_ms = 400};
+    tly_server_options options = {.size = sizeof options, .progress_timeout_ms = 600};
     const uint64_t len = 2u << 20;
     uint8_t *bytes = put_bytes_of(3, len);
     plain_bytes out = {0}, entry = {0};
