@@ -55,6 +55,7 @@ _tilery() {
     get:--retries) :; return ;;
     get:--save-profile) COMPREPLY=($(compgen -f -- "$word")); return ;;
     put:--as) :; return ;;
+    put:--retries) :; return ;;
     ping:-c|ping:--count) :; return ;;
     multiply:-k|multiply:--kernel) :; return ;;
     multiply:--m) :; return ;;
@@ -119,7 +120,7 @@ _tilery() {
         diff) COMPREPLY=($(compgen -W '--rtol --atol --ignore-type --json -h --help' -- "$word")) ;;
         serve) COMPREPLY=($(compgen -W '--listen --tls-cert --tls-key --tls-client-ca --access --metrics --open --check --max-connections --uploads --upload-limit --shards --family --pack-limit --cache --urls --http-cache --cache-folder --cache-folder-limit --idle-timeout --log --log-format --json -h --help' -- "$word")) ;;
         get) COMPREPLY=($(compgen -W '-o --output -l --layout -k --kernel --m --stored --shards --family --retries --raw --save-profile --list-layouts --json -h --help' -- "$word")) ;;
-        put) COMPREPLY=($(compgen -W '--as --json -h --help' -- "$word")) ;;
+        put) COMPREPLY=($(compgen -W '--as --json --retries -h --help' -- "$word")) ;;
         ping) COMPREPLY=($(compgen -W '-c --count --json -h --help' -- "$word")) ;;
         multiply) COMPREPLY=($(compgen -W '-k --kernel --m --stored --plain --pack-here --runs --seed --list-kernels --json -h --help' -- "$word")) ;;
         asm) COMPREPLY=($(compgen -W '-o --output -c --object --format --isa --address --entry --listing --werror --no-bundle-checks -h --help' -- "$word")) ;;

@@ -90,6 +90,7 @@ complete -c tilery -n __fish_use_subcommand -a put -d 'put tensors of a containe
 complete -c tilery -n '__fish_seen_subcommand_from put' -F
 complete -c tilery -n '__fish_seen_subcommand_from put' -l as -x -d 'the key on the server, where one tensor is put'
 complete -c tilery -n '__fish_seen_subcommand_from put' -l json -d 'print one JSON object instead of a line'
+complete -c tilery -n '__fish_seen_subcommand_from put' -l retries -x -d 'put a tensor again so often where no connection can be had or it breaks off, each time after twice the delay'
 complete -c tilery -n '__fish_seen_subcommand_from put' -s h -l help -d 'print this and do nothing else'
 complete -c tilery -n __fish_use_subcommand -a ping -d 'ask whether a server is there'
 complete -c tilery -n '__fish_seen_subcommand_from ping' -s c -l count -x -d 'ask that many times on one connection, and show the median'

@@ -202,6 +202,16 @@ TLY_API tly_status tly_fetch_with_retries(const tly_context *context, const char
                                           const tly_fetch_request *request,
                                           tly_fetched **out_fetched, tly_error *error);
 
+/* Puts one tensor, and again, from its beginning, after the same failures: an acknowledgement may
+ * be lost, and what was put before is replaced. `*client` is the connection that is used; where it
+ * is NULL, or broke, a new one is made with `address` and `options`. It is the caller's, who frees
+ * it, and serves for the next tensor; NULL after a failure that ended it. on_retry is told 0 bytes.
+ * Errors: those of the last attempt. */
+TLY_API tly_status tly_put_with_retries(const tly_context *context, const char *address,
+                                        const tly_client_options *options,
+                                        const tly_retry_options *retry, tly_client **client,
+                                        const tly_put_request *request, tly_error *error);
+
 /* Asks whether the server is there; `out_seconds` (may be NULL) gets the time the answer took. */
 TLY_API tly_status tly_client_ping(tly_client *client, double *out_seconds, tly_error *error);
 

@@ -16,9 +16,13 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 
+#define DEFAULT_RETRIES 2
+
 typedef struct put_job {
     tly_cli *cli;
     tly_client *client;
+    const tly_context *context;
+    const tly_client_options *options;
     const tly_store *store;
     tly_progress progress;
     uint64_t num, len;
@@ -29,6 +33,15 @@ static int show_progress(void *user, uint64_t done, uint64_t total) {
     job->progress.total = job->len + total;
     tly_progress_update(&job->progress, job->len + done);
     return 0;
+}
+
+static void say_retry(void *user, uint32_t attempt, uint32_t delay_ms, uint64_t received,
+                      const tly_error *why) {
+    char text[1024];
+    (void)user, (void)received;
+    fprintf(stderr, "tilery: put: %s; attempt %u in %u ms\n",
+            tly_text_safe(text, sizeof text, why->message, strlen(why->message)), attempt,
+            delay_ms);
 }
 
 /* Views of the buffers; the file may be cut short by somebody else, so a guard is open. */
@@ -53,7 +66,13 @@ static tly_status put_views(put_job *job, uint64_t index, const tly_descriptor *
         }
         total += len;
     }
-    tly_status status = tly_client_put(job->client, &request, error);
+    const tly_retry_options retry = {
+        .size = sizeof retry,
+        .max_attempts =
+            1 + (uint32_t)tly_cli_number(job->cli, TLY_CLI_PUT_RETRIES, DEFAULT_RETRIES),
+        .on_retry = say_retry};
+    tly_status status = tly_put_with_retries(job->context, job->cli->args[0], job->options, &retry,
+                                             &job->client, &request, error);
     job->num += status == TLY_OK;
     job->len += status == TLY_OK ? total : 0;
     return status;
@@ -151,6 +170,7 @@ static void report(const put_job *job, double seconds) {
 tly_status tly_cli_run_put(tly_cli *cli, tly_error *error) {
     put_job job = {.cli = cli};
     const tly_context *context;
+    tly_cli_link link;
     tly_store *store;
     double started = tly_bench_now();
     tly_status status = tly_address_check(cli->args[0], error);
@@ -168,12 +188,15 @@ tly_status tly_cli_run_put(tly_cli *cli, tly_error *error) {
         return status;
     }
     job.store = store;
-    status = tly_cli_connect(context, cli->args[0], 0, &job.client, error);
+    status = tly_cli_link_init(&link, error);
     if (status == TLY_OK) {
+        job.context = context;
+        job.options = &link.options;
         tly_progress_init(&job.progress, "put", 0);
         status = put_all(&job, context, error);
         tly_progress_finish(&job.progress);
         tly_client_free(job.client);
+        tly_cli_link_cleanup(&link);
     }
     if (status == TLY_OK) {
         report(&job, tly_bench_now() - started);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Transfers that break off and go on: through a proxy that cuts them, and against servers that come
  * late, are busy, or have another tensor by then. */
-#include "serve/fixture.h"
+#include "serve/put.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -338,13 +338,77 @@ static void range_entries(void **state) {
     assert_int_equal(tly_net_range_get(message, sizeof message, &got), 1);
 }
 
+/* An acknowledgement that was lost, and a connection that broke at once: the tensor is put again.
+ */
+static void puts_again(void **state) {
+    enum { PUT_LEN = 300000 };
+    static const uint64_t put_shape[] = {PUT_LEN};
+    tly_retry_options retry = {
+        .size = sizeof retry, .max_attempts = 3, .first_delay_ms = 10, .max_delay_ms = 40};
+    tly_client *client = NULL;
+    tly_descriptor d;
+    tly_buffer_info buffer;
+    tly_error error;
+    put_folder folder;
+    rig r;
+    (void)state;
+    memset(&r, 0, sizeof r);
+    fixture_init(&r.f);
+    put_folder_make(&folder);
+    CHECK_OK(tly_catalogue_open_uploads(r.f.catalogue, folder.path, &error), &error);
+    fixture_start(&r.f, NULL);
+    uint8_t *bytes = r.f.blocks[r.f.num_blocks++] = put_bytes_of(7, PUT_LEN);
+    const void *buffers[1] = {bytes};
+    tly_put_request request = {
+        .size = sizeof request, .key = "p", .descriptor = &d, .buffers = buffers};
+    assert_int_equal(tly_descriptor_init_row_major(&d, &buffer, TLY_U8, 1, put_shape), TLY_OK);
+    retry.on_retry = note_retry;
+    retry.user = &r;
+    r.cutter = (cutter){.let = {UINT64_MAX}, .num_let = 1};
+    cutter_start(&r.cutter, &r.f);
+    CHECK_OK(tly_client_connect(r.f.context, r.cutter.address, NULL, &client, &error), &error);
+    tly_client_free(client);
+    client = NULL;
+    cutter_stop(&r.cutter);
+    /* half of the server's HELLO, then all of it and the beginning of the acknowledgement */
+    r.cutter =
+        (cutter){.let = {r.cutter.passed / 2, r.cutter.passed + 2, UINT64_MAX}, .num_let = 3};
+    cutter_start(&r.cutter, &r.f);
+    CHECK_OK(tly_put_with_retries(r.f.context, r.cutter.address, NULL, &retry, &client, &request,
+                                  &error),
+             &error);
+    assert_int_equal(r.num_retries, 2);
+    request.key = "q"; /* on the same connection */
+    CHECK_OK(tly_put_with_retries(r.f.context, r.cutter.address, NULL, &retry, &client, &request,
+                                  &error),
+             &error);
+    assert_int_equal(r.num_retries, 2);
+    fixture_expect(client, "p", bytes, PUT_LEN);
+    fixture_expect(client, "q", bytes, PUT_LEN);
+    /* What the server refuses is not tried again. */
+    request.key = "";
+    assert_true(tly_put_with_retries(r.f.context, r.cutter.address, NULL, &retry, &client, &request,
+                                     &error) != TLY_OK);
+    assert_int_equal(r.num_retries, 2);
+    tly_client_free(client);
+    cutter_stop(&r.cutter);
+    /* Nobody there: as often as it says, and no more. */
+    client = NULL;
+    request.key = "p";
+    assert_int_equal(tly_put_with_retries(r.f.context, "unix:/nowhere/at/all", NULL, &retry,
+                                          &client, &request, &error),
+                     TLY_IO);
+    assert_null(client);
+    assert_int_equal(r.num_retries, 4);
+    fixture_cleanup(&r.f);
+    put_folder_remove(&folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goes_on_where_it_ended),
-        cmocka_unit_test(begins_anew_where_it_must),
-        cmocka_unit_test(gives_up),
-        cmocka_unit_test(waits_for_a_server),
-        cmocka_unit_test(range_entries),
+        cmocka_unit_test(goes_on_where_it_ended),    cmocka_unit_test(puts_again),
+        cmocka_unit_test(begins_anew_where_it_must), cmocka_unit_test(gives_up),
+        cmocka_unit_test(waits_for_a_server),        cmocka_unit_test(range_entries),
     };
     return cmocka_run_group_tests_name("serve/resume", tests, NULL, NULL);
 }

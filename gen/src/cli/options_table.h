@@ -96,7 +96,8 @@ enum {
 enum {
     TLY_CLI_PUT_AS = 0,
     TLY_CLI_PUT_JSON = 1,
-    TLY_CLI_PUT_HELP = 2,
+    TLY_CLI_PUT_RETRIES = 2,
+    TLY_CLI_PUT_HELP = 3,
 };
 
 enum {
@@ -323,6 +324,7 @@ static const tly_cli_option get_options[] = {
 static const tly_cli_option put_options[] = {
     {"as", 0, TLY_CLI_TEXT, 0, UINT64_C(0), UINT64_C(0), NULL},
     {"json", 0, TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
+    {"retries", 0, TLY_CLI_NUMBER, 0, UINT64_C(0), UINT64_C(1000000), NULL},
     {"help", 'h', TLY_CLI_FLAG, 0, UINT64_C(0), UINT64_C(0), NULL},
 };
 
@@ -750,7 +752,7 @@ const tly_cli_command tly_cli_commands[] = {
     "Examples:\n"
     "  A matrix stored N x K, in the panels of oneDNN's AVX-512 kernels:\n"
     "    tilery get unix:/tmp/tilery.sock w -l ba16a64b --stored nk -o w.hrry\n"},
-    {"put", tly_cli_run_put, put_options, 3, 2, 10000, "tilery put [OPTION]... ADDRESS FILE [KEY...]",
+    {"put", tly_cli_run_put, put_options, 4, 2, 10000, "tilery put [OPTION]... ADDRESS FILE [KEY...]",
     "Usage: tilery put [OPTION]... ADDRESS FILE [KEY...]\n"
     "\n"
     "Puts the tensors KEY of the container FILE, or all of them, on the server at\n"
@@ -760,9 +762,12 @@ const tly_cli_command tly_cli_commands[] = {
     "on they survive a crash of the server.\n"
     "\n"
     "Options:\n"
-    "      --as NAME  the key on the server, where one tensor is put\n"
-    "      --json     print one JSON object instead of a line\n"
-    "  -h, --help     print this and do nothing else\n"
+    "      --as NAME    the key on the server, where one tensor is put\n"
+    "      --json       print one JSON object instead of a line\n"
+    "      --retries N  put a tensor again so often where no connection can be had\n"
+    "                   or it breaks off, each time after twice the delay (default:\n"
+    "                   2)\n"
+    "  -h, --help       print this and do nothing else\n"
     "\n"
     "Examples:\n"
     "  Put one tensor under another name:\n"
